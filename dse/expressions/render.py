@@ -1,0 +1,97 @@
+"""Writing graph nodes as text again, for explanations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dse.expressions.graph import Graph, Node
+from dse.expressions.types import Flavor, Kind
+from dse.units import Dims, Unit, UnitError, dims_text, format_value, parse_unit
+
+__all__ = ["format_typed", "readable_unit", "render"]
+
+_INFIX = {
+    "or": ("or", 1), "and": ("and", 2), "lt": ("<", 4), "le": ("<=", 4), "eq": ("==", 4), "ne": ("!=", 4),
+    "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6), "pow": ("**", 8),
+}  # fmt: skip
+
+
+def render(graph: Graph, root: int, names: Mapping[int, str] | None = None) -> str:
+    """The text of ``root``; a node in ``names`` (other than the root itself) is written as its name."""
+    names = names or {}
+    done: dict[int, tuple[str, int]] = {}
+    for number in graph.needed((root,)):
+        name = names.get(number) if number != root else None
+        done[number] = (name, 9) if name else _write(graph, graph[number], done)
+    return done[root][0]
+
+
+def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+    """The text of one node and how tightly it binds."""
+    if node.op == "const":
+        return _constant(node), 9
+    if node.op in ("input", "dimension", "measured"):
+        return str(node.data), 9
+    if node.op == "position":
+        return done[node.args[0]]
+    if node.op == "cell":
+        table, column = node.data
+        keys = ", ".join(done[a][0] for a in node.args)
+        return (f"{keys}.{column}" if column else f"{table}[{keys}]"), 9
+    if node.op in _INFIX:
+        sign, level = _INFIX[node.op]
+        left, right = (done[a] for a in node.args)
+        return f"{_within(left, level)} {sign} {_within(right, level + 1)}", level
+    if node.op == "neg":
+        return f"-{_within(done[node.args[0]], 7)}", 7
+    if node.op == "not":
+        return f"not {_within(done[node.args[0]], 3)}", 3
+    if node.op == "where":
+        condition, yes, no = (done[a] for a in node.args)
+        return f"{_within(yes, 1)} if {_within(condition, 1)} else {no[0]}", 0
+    if node.op == "contains":
+        texts, text = (done[a] for a in node.args)
+        return f"{_within(text, 5)} in {_within(texts, 5)}", 4
+    return f"{node.op}({', '.join(done[a][0] for a in node.args)})", 9
+
+
+def _within(part: tuple[str, int], level: int) -> str:
+    return part[0] if part[1] >= level else f"({part[0]})"
+
+
+def _constant(node: Node) -> str:
+    if node.type.kind is Kind.BOOL:
+        return "true" if node.data else "false"
+    return repr(node.data) if isinstance(node.data, str) else format_typed(node.data, node)
+
+
+def format_typed(value: object, node: Node) -> str:
+    """A value of ``node`` for people: with its unit, truth values and texts as they are written in YAML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        unit = parse_unit("percent") if node.type.flavor is Flavor.PERCENT else readable_unit(value, node.type.dims)
+        return format_value(value, unit)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(value) + "]"
+    return str(value)
+
+
+def readable_unit(value: float, dims: Dims) -> Unit:
+    """A unit of ``dims`` in which ``value`` (base units) reads well: milliseconds, gigabytes, teraflop per second."""
+    text = dims_text(dims)
+    best = parse_unit(text)
+    if not dims or not value or not math.isfinite(value):
+        return best
+    for prefix in "pnumkMGTPE":
+        try:
+            unit = parse_unit(prefix + text)
+        except UnitError:
+            continue
+        if unit.dims != dims:
+            continue
+        size, best_size = abs(value) / float(unit.scale), abs(value) / float(best.scale)
+        if (size >= 1 and (best_size < 1 or size < best_size)) or (size < 1 and best_size < 1 and size > best_size):
+            best = unit
+    return best
