@@ -137,32 +137,36 @@ def parse_unit(text: str) -> Unit:
     scale = Fraction(1)
     dims: Dims = ()
     unknown: dict[str, list[str]] = {}
-    for place in range(0, len(parts), 2):
-        match = _FACTOR.fullmatch(parts[place])
-        if match is None:
-            raise _malformed(text)
-        name, exponent = match[1], match[2]
-        power = int(exponent[:5]) if exponent else 1
-        if name == "1" and place == 0 and exponent is None:
-            continue
-        if name == "percent":
-            raise UnitError(f"percent must stand alone, but got {text!r}")
-        if name not in _SYMBOLS:
-            if name[0].isdigit() or "." in name:
-                raise _malformed(text)
+    for operator, part in zip(["*", *parts[1::2]], parts[::2], strict=True):
+        name, power = _read_factor(part, text)
+        if name in _SYMBOLS:
+            factor, symbol_dims = _SYMBOLS[name]
+            signed = -power if operator == "/" else power
+            scale *= factor**signed
+            dims = multiply(dims, symbol_dims, signed)
+        elif part != "1":
             unknown[name] = _spellings(name)
-            continue
-        if not 1 <= abs(power) <= 9:
-            raise UnitError(f"exponents in a unit must be from 1 to 9, but got {exponent} in {text!r}")
-        sign = -1 if place and parts[place - 1] == "/" else 1
-        factor, symbol_dims = _SYMBOLS[name]
-        scale *= factor ** (sign * power)
-        dims = multiply(dims, symbol_dims, sign * power)
     if unknown:
         raise UnitError(_unknown_message(compact, unknown))
     if not Fraction(1, _MAX_SCALE) <= scale <= _MAX_SCALE:
         raise UnitError(f"a unit must be within 1e-300 and 1e300 base units, but got {compact!r}")
     return Unit(compact, dims, scale)
+
+
+def _read_factor(part: str, text: str) -> tuple[str, int]:
+    """Split ``s^2`` into its name and exponent; the name may still be unknown."""
+    match = _FACTOR.fullmatch(part)
+    if match is None:
+        raise _malformed(text)
+    name, exponent = match[1], match[2]
+    if name == "percent":
+        raise UnitError(f"percent must stand alone, but got {text!r}")
+    if (name[0].isdigit() or "." in name) and part != "1":
+        raise _malformed(text)
+    power = int(exponent[:5]) if exponent else 1
+    if not 1 <= abs(power) <= 9:
+        raise UnitError(f"exponents in a unit must be from 1 to 9, but got {exponent} in {text!r}")
+    return name, power
 
 
 def is_unit(text: str) -> bool:
