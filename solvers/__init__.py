@@ -1,0 +1,1 @@
+"""Solvers, one a file, found by the entry points ``dse.solvers``. Imported as ``dse.solvers``."""

@@ -1,0 +1,1 @@
+"""An object detector on a surveillance camera: model, number format, engine and hardware together."""
