@@ -1,0 +1,160 @@
+"""The parts that a problem is made of; frozen values that refer to the graph by node number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dse.errors import Location
+from dse.expressions import Type, Value
+from dse.units import Unit, format_value
+
+__all__ = [
+    "Bound",
+    "Constraint",
+    "Dimension",
+    "Direction",
+    "Input",
+    "Interval",
+    "Measurement",
+    "Metric",
+    "Objective",
+    "Rule",
+    "shown",
+]
+
+Direction: TypeAlias = Literal["minimize", "maximize"]
+
+
+def shown(value: Value, unit: Unit | None = None) -> str:
+    """A value as it is written in YAML, with its unit."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else format_value(value, unit, digits=12)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A continuous dimension from ``low`` to ``high`` in base units; ``log`` draws it on a logarithmic scale."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One axis of the space.
+
+    ``values`` are numbers in base units, truth values or texts (of a table: its row names). ``when`` is a node
+    that must hold for the dimension to be active; an inactive one must have the value number ``otherwise``.
+    A continuous dimension has an ``interval`` and no values.
+    """
+
+    name: str
+    values: Sequence[Value]
+    type: Type
+    node: int
+    unit: Unit | None = None
+    table: str | None = None
+    when: int | None = None
+    otherwise: int = 0
+    interval: Interval | None = None
+    about: str = ""
+
+    def label(self, at: int) -> str:
+        """Value number ``at`` for people."""
+        return shown(self.values[at], self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A named parameter. ``choices`` are the texts it may be, when it is a text and they are known."""
+
+    name: str
+    value: Value
+    type: Type
+    node: int
+    unit: Unit | None = None
+    choices: tuple[Value, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition that every existing design meets; ``because`` is shown when it rejects."""
+
+    name: str
+    check: int
+    because: str
+    text: str
+    location: Location = Location()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A named output of the cost model, printed in ``unit``."""
+
+    name: str
+    node: int
+    unit: Unit
+    text: str
+    measured: bool = False
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A metric to minimize or maximize."""
+
+    name: str
+    node: int
+    direction: Direction
+    unit: Unit
+
+    @property
+    def sign(self) -> float:
+        """What the metric is multiplied by so that smaller is better."""
+        return 1.0 if self.direction == "minimize" else -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One comparison ``lhs op rhs`` of nodes; ``op`` is ``<=``, ``<``, ``>=``, ``>`` or ``==``.
+
+    A condition that is no comparison has ``op`` ``"holds"``; its ``lhs`` is then true or false.
+    """
+
+    lhs: int
+    op: str
+    rhs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A bound on a metric. Its violation is in ``unit``; ``metric`` is the metric bounded, when it is one."""
+
+    name: str
+    bound: Bound
+    unit: Unit | None
+    text: str
+    because: str = ""
+    metric: str | None = None
+    location: Location = Location()
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A black-box cost: a program that prints JSON, or a Python function; run only when a study needs it.
+
+    ``timeout`` is in seconds; a failed run is repeated up to ``retries`` times; each measured metric is the
+    median of ``repeats`` runs.
+    """
+
+    command: tuple[str, ...] = ()
+    function: str = ""
+    folder: str = ""
+    timeout: float | None = None
+    retries: int = 0
+    repeats: int = 1

@@ -1,0 +1,299 @@
+"""A problem: space, inputs, cost model, objectives, constraints and teams, compiled and immutable."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from dse.errors import InputError, nearest
+from dse.expressions import Graph, Kind, Type, Value
+from dse.problem.parts import Constraint, Dimension, Input, Measurement, Metric, Objective, Rule, shown
+from dse.problem.teams import Box, Team
+from dse.units import Unit, UnitError, dims_text, parse_quantity
+
+__all__ = ["Design", "Problem"]
+
+Design = dict[str, Value]
+"""One value per dimension, in base units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that a solver needs to know, and nothing of solvers.
+
+    Problems are equal, and hash, by :attr:`digest`. ``named`` maps node numbers of lets and metrics to their
+    names, for explanations. ``warnings`` are findings that do not stop the problem from being used.
+    """
+
+    name: str
+    graph: Graph
+    dimensions: tuple[Dimension, ...]
+    title: str = ""
+    about: str = ""
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    lets: Mapping[str, int] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    objectives: tuple[Objective, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    teams: Mapping[str, Team] = field(default_factory=dict)
+    measurement: Measurement | None = None
+    cost: str = ""
+    source: str = ""
+    overrides: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key in self.__dataclass_fields__}
+
+    # -- identity ---------------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over everything that a result depends on: 64 hexadecimal digits."""
+        hasher = hashlib.sha256()
+        graph = self.graph
+        parts: list[object] = [
+            self.name,
+            [(n.op, n.args, n.data, str(n.type), n.type.flavor.value) for n in graph.nodes],
+            [(t.name, t.keys, t.axes, sorted((c, x.cells) for c, x in t.columns.items())) for t in graph.tables.values()],
+            [(d.name, _digestible(d.values), d.when, d.otherwise, d.interval) for d in self.dimensions],
+            sorted((name, i.value) for name, i in self.inputs.items()),
+            [(r.name, r.check) for r in self.rules],
+            [(o.name, o.node, o.direction, o.unit.text) for o in self.objectives],
+            [(c.name, c.bound) for c in self.constraints],
+            [(name, team.boxes) for name, team in self.teams.items()],
+            self.measurement and replace(self.measurement, folder=""),
+        ]
+        for part in parts:
+            # frozensets have no order of their own; every other part prints the same way every time
+            hasher.update(_canonical(part).encode())
+        return hasher.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    # -- designs and their indices ----------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The dimensions' names, in order."""
+        return tuple(d.name for d in self.dimensions)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of values of each dimension."""
+        return tuple(len(d.values) for d in self.dimensions)
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """The dimensions that have an interval instead of values; such a space has no indices."""
+        return tuple(d.name for d in self.dimensions if d.interval is not None)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of designs, legal or not; an exact integer, computed without listing.
+
+        Raises:
+            InputError: a dimension is continuous.
+        """
+        if self.continuous:
+            raise InputError(f"dimension {self.continuous[0]!r} is continuous, so the space has no size")
+        return math.prod(self.sizes)
+
+    def index_of(self, digits: Sequence[int]) -> int:
+        """The index of the design with these value numbers, one per dimension; the first dimension is slowest."""
+        index = 0
+        for digit, size in zip(digits, self.sizes, strict=True):
+            if not 0 <= digit < size:
+                raise InputError(f"value number {digit} must be from 0 to {size - 1}")
+            index = index * size + int(digit)
+        return index
+
+    def digits_of(self, index: int) -> tuple[int, ...]:
+        """The value numbers of the design with this index."""
+        if not 0 <= index < self.size:
+            raise InputError(f"design index {index} must be from 0 to {self.size - 1}")
+        digits = []
+        for size in reversed(self.sizes):
+            index, digit = divmod(index, size)
+            digits.append(digit)
+        return tuple(reversed(digits))
+
+    def design_at(self, digits: Sequence[int]) -> Design:
+        """The design with these value numbers."""
+        return {d.name: d.values[digit] for d, digit in zip(self.dimensions, digits, strict=True)}
+
+    def dimension(self, name: str) -> Dimension:
+        """The dimension called ``name``.
+
+        Raises:
+            InputError: there is none; the message has the nearest spelling.
+        """
+        for dimension in self.dimensions:
+            if dimension.name == name:
+                return dimension
+        raise InputError(f"unknown dimension {name!r}{nearest(name, self.names)}")
+
+    def digit(self, name: str, value: object) -> int:
+        """The number of ``value`` (or of its text) in dimension ``name``.
+
+        Raises:
+            InputError: unknown dimension or value; the message has the nearest spelling.
+        """
+        dimension = self.dimension(name)
+        wanted = _read_value(value, dimension.type, dimension.unit) if isinstance(value, str) else value
+        if isinstance(wanted, int) and not isinstance(wanted, bool):
+            wanted = float(wanted)
+        for at, known in enumerate(dimension.values):
+            if known == wanted and isinstance(known, bool) == isinstance(wanted, bool):
+                return at
+        labels = [dimension.label(at) for at in range(min(len(dimension.values), 10_000))]
+        found = value if isinstance(value, str) else shown(value) if isinstance(value, (bool, float, int)) else repr(value)
+        raise InputError(f"dimension {name!r} has no value {found!r}{nearest(str(found), labels)}")
+
+    def digits(self, design: Mapping[str, object]) -> tuple[int, ...]:
+        """The value numbers of a complete design given by values or their texts.
+
+        Raises:
+            InputError: a dimension is unknown or missing, or a value is unknown.
+        """
+        for name in design:
+            self.dimension(name)
+        missing = [d.name for d in self.dimensions if d.name not in design]
+        if missing:
+            raise InputError(f"the design has no value for {', '.join(missing)}; a design has one value per dimension")
+        return tuple(self.digit(name, design[name]) for name in self.names)
+
+    # -- variations -------------------------------------------------------------------------------
+
+    def with_inputs(self, values: Mapping[str, object]) -> Problem:
+        """The same problem with other input values: numbers in base units, or texts such as ``"10 ms"``.
+
+        Raises:
+            InputError: unknown input, or a value of another unit or kind.
+        """
+        inputs = dict(self.inputs)
+        for name, value in values.items():
+            if name not in inputs:
+                raise InputError(f"unknown input {name!r}{nearest(name, inputs)}")
+            inputs[name] = replace(inputs[name], value=_input_value(inputs[name], value))
+        return replace(self, inputs=inputs)
+
+    # -- teams ------------------------------------------------------------------------------------
+
+    @cached_property
+    def everything(self) -> Team:
+        """The team that may use the whole space."""
+        return Team("all", (Box((None,) * len(self.dimensions)),))
+
+    def team(self, text: str | Team | None) -> Team:
+        """The team called ``text``, which may combine teams: ``ml & systems``, ``ml | systems``; None is everything.
+
+        ``&`` binds tighter than ``|``.
+
+        Raises:
+            InputError: unknown team; the message has the nearest spelling.
+        """
+        if text is None:
+            return self.everything
+        if isinstance(text, Team):
+            return text
+        if text in self.teams:
+            return self.teams[text]
+        union: Team | None = None
+        for part in text.split("|"):
+            both: Team | None = None
+            for raw in part.split("&"):
+                name = raw.strip()
+                if name not in self.teams and name != "all":
+                    raise InputError(f"unknown team {name!r}{nearest(name, self.teams)}")
+                found = self.teams.get(name, self.everything)
+                both = found if both is None else both & found
+            assert both is not None
+            union = both if union is None else union | both
+        assert union is not None
+        return replace(union, name=text)
+
+    @property
+    def measured(self) -> bool:
+        """Whether an objective or constraint depends on a metric that a program measures."""
+        roots = [o.node for o in self.objectives] + [n for c in self.constraints for n in (c.bound.lhs, c.bound.rhs)]
+        return any(self.graph[node].op == "measured" for node in self.graph.needed(roots))
+
+
+def _digestible(values: Sequence[Value]) -> object:
+    """A long numeric dimension is held as an array of doubles, which is hashed whole."""
+    return hashlib.sha256(values).hexdigest() if isinstance(values, array) else tuple(values)
+
+
+def _canonical(part: object) -> str:
+    if isinstance(part, frozenset):
+        return "{" + ",".join(sorted(_canonical(item) for item in part)) + "}"
+    if isinstance(part, (tuple, list)):
+        return "(" + ",".join(_canonical(item) for item in part) + ")"
+    if hasattr(part, "__dataclass_fields__"):
+        fields: Iterable[str] = part.__dataclass_fields__
+        return type(part).__name__ + _canonical([(name, getattr(part, name)) for name in fields if name != "about"])
+    return repr(part)
+
+
+def _read_value(text: str, type_: Type, unit: Unit | None) -> Value:
+    """A value given as text, read by the kind of what it is for; a text that does not fit is returned as it is."""
+    if type_.kind is Kind.BOOL and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if type_.kind is Kind.NUMBER:
+        try:
+            quantity = parse_quantity(text)
+        except UnitError:
+            return text
+        if quantity.unit is None and unit is not None:
+            return text
+        return quantity.value
+    return text
+
+
+def _input_value(declared: Input, value: object) -> Value:
+    """``value`` for an input, checked against its declared kind, unit and choices."""
+    name, type_ = declared.name, declared.type
+    if type_.kind is Kind.BOOL:
+        read = _read_value(value, type_, None) if isinstance(value, str) else value
+        if not isinstance(read, bool):
+            raise InputError(f"input {name!r} is true or false, but got {value!r}")
+        return read
+    if type_.kind is Kind.STRING:
+        if not isinstance(value, str):
+            raise InputError(f"input {name!r} is a text, but got {value!r}")
+        if declared.choices and value not in declared.choices:
+            raise InputError(f"input {name!r} cannot be {value!r}{nearest(value, [str(c) for c in declared.choices])}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise InputError(f"input {name!r} is a number, but got {value!r}")
+    if isinstance(value, (int, float)):
+        number = float(value)
+    else:
+        try:
+            quantity = parse_quantity(value)
+        except UnitError as error:
+            raise InputError(f"input {name!r}: {error}") from None
+        found = Type.of_unit(quantity.unit)
+        percent = quantity.unit is not None and quantity.unit.percent
+        if found.dims != type_.dims or percent != (declared.unit is not None and declared.unit.percent):
+            wanted = declared.unit.text if declared.unit else "no unit"
+            got = quantity.unit.text if quantity.unit else "no unit"
+            example = f"; write {value} {declared.unit.text}" if declared.unit and quantity.unit is None else ""
+            raise InputError(f"input {name!r} needs {wanted} ({dims_text(type_.dims)}), but got {got} in {value!r}{example}")
+        number = quantity.value
+    if math.isnan(number):
+        raise InputError(f"input {name!r} must be a number, but got NaN")
+    if declared.choices and number not in declared.choices:
+        raise InputError(f"input {name!r} must be one of {', '.join(str(c) for c in declared.choices)}, but got {value!r}")
+    return number
