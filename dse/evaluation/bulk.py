@@ -27,7 +27,7 @@ NAN_READ, MISSING = 1, 2
 
 
 class Bulk(NamedTuple):
-    """The values of a node and, where some are undefined, why (uint8 of the same shape; None: all defined).
+    """The values of a node and, where some are undefined, why (uint8 that broadcasts to them; None: all defined).
 
     Numbers are float64, truth values bool, texts codes of :attr:`BulkEvaluator.codes`; a missing number is NaN.
     """

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dse.errors import InputError
-from dse.expressions import Graph, Kind, Node
+from dse.expressions import Graph, Kind, Node, Value
 from dse.problem import Problem, shown
 
 __all__ = ["Scalar", "Undefined", "evaluate_nodes"]
@@ -34,11 +34,11 @@ Scalar: TypeAlias = float | bool | str | tuple[str, ...] | int | Undefined | Non
 
 def evaluate_nodes(
     problem: Problem,
-    digits: Iterable[int],
+    design: Mapping[str, Value],
     roots: Iterable[int],
     measured: Mapping[str, float] | None = None,
 ) -> dict[int, Scalar]:
-    """The value of every node that ``roots`` need, for the design with these value numbers.
+    """The value of every node that ``roots`` need, for one design.
 
     Args:
         measured: values of the measured metrics, in base units; one that is asked for and not given is an error.
@@ -47,7 +47,6 @@ def evaluate_nodes(
         InputError: a measured metric has no value.
     """
     graph = problem.graph
-    design = problem.design_at(tuple(digits))
     values: dict[int, Scalar] = {}
     for number in graph.needed(roots):
         node = graph[number]
@@ -133,7 +132,8 @@ def _divide(a: float, b: float) -> float:
 
 
 def _rounded(function: Callable[[float], int]) -> Callable[[float], float]:
-    return lambda a: float(function(a)) if math.isfinite(a) and abs(a) < 2.0**52 else a
+    """Rounding to a whole number; a zero keeps the argument's sign, as IEEE 754 has it."""
+    return lambda a: math.copysign(function(a), a) if abs(a) < 2.0**52 else a
 
 
 def _sqrt(a: float) -> float:
