@@ -14,9 +14,11 @@ from dse.study.accounting import Accounting, Funnel
 from dse.units import format_value, from_base
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
-__all__ = ["FrontPoint", "Miss", "NoFeasibleDesign", "Relaxation", "Result", "Trait", "design_text", "number"]
+__all__ = ["FrontPoint", "Kept", "Miss", "NoFeasibleDesign", "Relaxation", "Result", "Trait", "design_text", "number"]
 
 
 def number(value: float) -> float | str:
@@ -83,6 +85,23 @@ class Trait:
         return f"{self.dimension} is one of {', '.join(self.values)} ({len(self.values)} of {self.of})"
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The evaluated designs that were kept: all of ``seen``, or (not ``complete``) a seeded uniform sample.
+
+    ``digits`` (n, dimensions) value numbers; ``objectives`` (n, objectives) in base units as declared; ``violations``
+    (n, constraints) in base units; ``feasible`` and ``failed`` (n,).
+    """
+
+    digits: NDArray[np.intp]
+    objectives: NDArray[np.float64]
+    violations: NDArray[np.float64]
+    feasible: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    seen: int
+    complete: bool
+
+
 class NoFeasibleDesign(DseError):
     """No design meets the constraints. ``nearest_miss`` is the design that comes closest, if there is one."""
 
@@ -120,6 +139,7 @@ class Result:
     n_trials: int = 0
     note: str = ""
     run: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    kept: Kept | None = field(default=None, compare=False, repr=False)
 
     @property
     def feasible(self) -> bool:
