@@ -1,0 +1,1 @@
+"""Space files: YAML read into a checked declaration."""
