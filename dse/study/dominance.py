@@ -134,24 +134,22 @@ def covered(front: Floats, columns: Floats) -> Mask:
     n = columns.shape[1]
     if not t or not n:
         return np.zeros(n, dtype=np.bool_)
+    mask: Mask = np.zeros(n, dtype=np.bool_)
     if k == 1:
-        mask: Mask = columns[0] >= front[0].min()
-        return mask
-    if t <= _FEW:
-        mask = np.zeros(n, dtype=np.bool_)
+        mask |= columns[0] >= front[0].min()
+    elif t <= _FEW:
         for vector in front.T:
             mask |= _at_least(columns, vector)
-        return mask
-    if k == 2:
+    elif k == 2:
         order = np.argsort(front[0], kind="stable")
         best = np.minimum.accumulate(front[1, order])
         place = np.searchsorted(front[0, order], columns[0], side="right")
-        mask = (place > 0) & (best[np.maximum(place - 1, 0)] <= columns[1])
-        return mask
-    if t * n <= _PAIRS:
-        pairs: NDArray[np.bool_] = front[:, :, None] <= columns[:, None, :]
-        return np.logical_and.reduce(pairs, axis=0).any(axis=0)
-    return _covered_by_halves(front, columns)
+        mask |= (place > 0) & (best[np.maximum(place - 1, 0)] <= columns[1])
+    elif t * n <= _PAIRS:
+        mask |= (front[:, :, None] <= columns[:, None, :]).all(axis=0).any(axis=0)
+    else:
+        return _covered_by_halves(front, columns)
+    return mask
 
 
 def _covered_by_halves(front: Floats, columns: Floats) -> Mask:

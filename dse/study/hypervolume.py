@@ -6,7 +6,7 @@ at each level, so nothing cancels. The result does not depend on the order or re
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import pairwise
 from math import fsum, inf
 
@@ -83,7 +83,7 @@ def _point(name: str, point: ArrayLike, k: int) -> NDArray[np.float64]:
 
 
 def _volume(front: list[Vector], corner: Vector) -> float:
-    """The volume of vectors below ``corner``; they may dominate each other."""
+    """The volume of distinct vectors below ``corner``, none of which dominates another."""
     if len(corner) == 1:
         return corner[0] - min(front)[0]
     if len(corner) == 2:
@@ -95,10 +95,7 @@ def _volume(front: list[Vector], corner: Vector) -> float:
 
 def _area(front: list[Vector], corner: Vector) -> float:
     """Two objectives: one rectangle a step of the staircase."""
-    steps: list[Vector] = []
-    for point in sorted(front):
-        if not steps or point[1] < steps[-1][1]:
-            steps.append(point)
+    steps = sorted(front)
     ends = [*(x for x, _ in steps[1:]), corner[0]]
     return fsum((end - x) * (corner[1] - y) for (x, y), end in zip(steps, ends, strict=True))
 
@@ -109,9 +106,6 @@ def _solid(front: list[Vector], corner: Vector) -> float:
     ys: list[float] = []  # descending
     volumes: list[float] = []
     for x, y, z in sorted(front, key=lambda point: (point[2], point)):
-        left = bisect_right(xs, x) - 1
-        if left >= 0 and ys[left] <= y:
-            continue
         start = stop = bisect_left(xs, x)
         # The new area is cut into strips below the old steps that the vector replaces.
         strips: list[float] = []
