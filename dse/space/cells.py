@@ -15,15 +15,19 @@ __all__ = ["check_tables"]
 def check_tables(root: Mapping) -> Iterator[Diagnostic]:
     """What is wrong with the rows and cells of every table. What the schema reports is passed over."""
     tables = root.entries.get("tables")
-    for name, table in tables.entries.items() if isinstance(tables, Mapping) else ():
+    if not isinstance(tables, Mapping):
+        return
+    for name, table in tables.entries.items():
         if not isinstance(table, Mapping):
             continue
         path: Path = ("tables", name, "rows")
         rows = table.entries.get("rows")
         if rows is None or (isinstance(rows, Mapping) and not rows.entries):
-            if "file" not in table.entries or isinstance(rows, Mapping):
+            if "file" not in table.entries:
                 where = rows.location if rows else tables.keys[name]
-                yield Diagnostic(where, show_path(path), "found no rows, expected at least one (rows or file)")
+                yield Diagnostic(
+                    where, show_path(path), "found no rows, expected at least one (rows or file)"
+                )
         elif not isinstance(rows, Mapping):
             yield _diagnostic(rows, path, "a mapping of rows")
         elif "keys" in table.entries:
@@ -41,7 +45,9 @@ class _Kind:
     def __init__(self, text: str) -> None:
         self.text = text
         self.unit: Unit | None = None
-        self.expected = {"text": "a text (in quotes if it looks like a number)", "flag": "true or false"}.get(text, "")
+        self.expected = {"text": "a text (in quotes if it looks like a number)", "flag": "true or false"}.get(
+            text, ""
+        )
         if text == "texts":
             self.expected = "a list of texts"
         elif not self.expected:
@@ -106,7 +112,7 @@ def _check_rows(rows: Mapping, path: Path, columns: dict[str, str]) -> Iterator[
         if isinstance(row, Sequence):
             if len(row.items) != len(columns):
                 names = ", ".join(columns)
-                message = f"found {len(row.items)} cells, expected {len(columns)} ({names})"
+                message = f"found a row of {len(row.items)}, expected {len(columns)} cells ({names})"
                 yield Diagnostic(row.location, show_path((*path, name)), message)
                 continue
             cells = dict(zip(columns, row.items, strict=True))

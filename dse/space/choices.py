@@ -17,7 +17,9 @@ LARGEST_INTEGER = 2**53
 def check_choices(choices: Sequence, path: Path, unit: str | None = None) -> list[Diagnostic]:
     """What is wrong with a list of choices. With ``unit`` they must be numbers or quantities in it."""
     if not choices.items:
-        return [Diagnostic(choices.location, show_path(path), "found an empty list, expected at least one value")]
+        return [
+            Diagnostic(choices.location, show_path(path), "found an empty list, expected at least one value")
+        ]
     found: list[Diagnostic] = []
     seen: dict[tuple[str, object], tuple[int, str]] = {}
     first_kind = ""
@@ -34,8 +36,10 @@ def check_choices(choices: Sequence, path: Path, unit: str | None = None) -> lis
         kind, identity = _identity(item, unit)
         first_kind = first_kind or kind
         if kind != first_kind:
-            report(f"found {kind} {describe(item)}, expected {first_kind} like the first value; do not mix kinds")
-        if (kind, identity) in seen:
+            report(
+                f"found {kind} {describe(item)}, expected {first_kind} like the first value; do not mix kinds"
+            )
+        elif (kind, identity) in seen:
             position, text = seen[kind, identity]
             report(f"found {describe(item)} again (value {position + 1} is {text}), expected it once")
         seen.setdefault((kind, identity), (index, describe(item)))
@@ -76,5 +80,7 @@ def _identity(item: Scalar, unit: str | None) -> tuple[str, object]:
     if unit is not None:
         if isinstance(value, str):
             return "the number", parse_quantity(value).value
-        return "the number", to_base(repr(value), parse_unit(unit)) if abs(float(value or 0)) < float("inf") else value
+        return "the number", to_base(repr(value), parse_unit(unit)) if abs(float(value or 0)) < float(
+            "inf"
+        ) else value
     return ("the text", value) if isinstance(value, str) else ("the number", value)

@@ -132,7 +132,9 @@ class Composer:
         where, quoted, text = self._where(event.start_mark), bool(event.style), str(event.value)
         self._refuse_tag(event)
         if text == "<<" and not quoted:
-            self._report(where, "found the merge key '<<', expected a name; write the keys out or use 'extends'")
+            self._report(
+                where, "found the merge key '<<', expected a name; write the keys out or use 'extends'"
+            )
         elif not text:
             self._report(where, "found an empty key, expected a name")
         if event.anchor:
@@ -162,7 +164,9 @@ class Composer:
             raise self.stop(where, f"found a {'mapping' if mapping else 'list'} as a key, expected a name")
         self._refuse_tag(event)
         if len(self._stack) >= NESTING_LIMIT:
-            raise self.stop(where, f"found more than {NESTING_LIMIT} levels of nesting, expected at most that")
+            raise self.stop(
+                where, f"found more than {NESTING_LIMIT} levels of nesting, expected at most that"
+            )
         self._count(where, 1, 0)
         self._stack.append(_Frame(where, mapping, bool(event.flow_style), event.anchor))
 
@@ -178,10 +182,14 @@ class Composer:
         if any(frame.anchor == event.anchor for frame in self._stack):
             raise self.stop(where, f"found {name} inside what it stands for, expected no cycle")
         if event.anchor not in self._anchors:
-            raise self.stop(where, f"found {name}, expected an anchor before it; quote a text that starts with '*'")
+            raise self.stop(
+                where, f"found {name}, expected an anchor before it; quote a text that starts with '*'"
+            )
         node, size = self._anchors[event.anchor]
         if len(self._stack) + size.height > NESTING_LIMIT:
-            raise self.stop(where, f"found more than {NESTING_LIMIT} levels of nesting, expected at most that")
+            raise self.stop(
+                where, f"found more than {NESTING_LIMIT} levels of nesting, expected at most that"
+            )
         self._count(where, size.nodes, size.aliases + 1)
         self._place(node, _Size(size.nodes, size.aliases + 1, size.height), None)
 
@@ -225,7 +233,9 @@ class Composer:
             kept, values, cuts = join_cut_entries([(text, quoted) for text, _, quoted in frame.names], values)
             for index in cuts:
                 value = values[kept.index(index)]
-                self._report(value.location, f"found a part of {describe(value)}, {_CUT}", frame.names[index][0])
+                self._report(
+                    value.location, f"found a part of {describe(value)}, {_CUT}", frame.names[index][0]
+                )
         entries: dict[str, Node] = {}
         keys: dict[str, Location] = {}
         for index, value in zip(kept, values, strict=True):
@@ -233,8 +243,14 @@ class Composer:
             if text == "<<" and not quoted:
                 continue
             if text in entries:
-                first = f"line {keys[text].line}" if keys[text].line != where.line else f"column {keys[text].column}"
-                self._report(where, f"found the key {text!r} again (first on {first}), expected it once", text)
+                first = (
+                    f"line {keys[text].line}"
+                    if keys[text].line != where.line
+                    else f"column {keys[text].column}"
+                )
+                self._report(
+                    where, f"found the key {text!r} again (first on {first}), expected it once", text
+                )
                 continue
             if frame.flow and not quoted and balance(text):
                 self._report(where, f"found the key {text!r}, {_CUT}", text)

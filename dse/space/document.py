@@ -71,7 +71,9 @@ def parse(text: str, file: str = "<text>") -> tuple[Node, tuple[Diagnostic, ...]
     except (YAMLError, ValueError) as error:
         raise _error(Location(file), f"the text is not YAML: {error}") from None
     if composer.root is None:
-        raise _error(Location(file, 1, 1), "found an empty file, expected a mapping that starts with 'dse: 1'")
+        raise _error(
+            Location(file, 1, 1), "found an empty file, expected a mapping that starts with 'dse: 1'"
+        )
     return composer.root, tuple(composer.found)
 
 

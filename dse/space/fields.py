@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
@@ -25,6 +25,7 @@ __all__ = [
     "Scalar",
     "Text",
     "Unit",
+    "Version",
     "is_code",
 ]
 
@@ -40,6 +41,12 @@ _CODE = re.compile(r"(\./([\w-]+/)*[\w-]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):[A-
 def is_code(text: str) -> bool:
     """Whether the text names a Python function: ``package.module:function`` or ``./file.py:function``."""
     return _CODE.fullmatch(text) is not None
+
+
+def _version(value: object) -> Literal[1]:
+    if type(value) is int and value == 1:
+        return 1
+    raise ValueError("1, the version of the format")
 
 
 def _scalar(value: object) -> bool | int | float | str:
@@ -111,19 +118,18 @@ def _code(value: object) -> str:
 
 def _duration(value: object) -> str:
     expected = "a duration such as '30 s'"
-    if not isinstance(value, str):
-        raise ValueError(expected)
     try:
-        quantity = parse_quantity(value)
+        quantity = parse_quantity(str(value))
     except UnitError as error:
         raise ValueError(f"{expected}; {error}") from None
     if quantity.unit is None or quantity.unit.dims != (("s", 1),) or not quantity.value > 0:
         raise ValueError(expected)
-    return value
+    return str(value)
 
 
 _PLAIN: dict[str, Any] = {"type": ["number", "string", "boolean"]}
 
+Version = Annotated[Literal[1], PlainValidator(_version), WithJsonSchema({"const": 1})]
 Text = Annotated[str, Field(min_length=1)]
 Scalar = Annotated[bool | int | float | str, PlainValidator(_scalar), WithJsonSchema(_PLAIN)]
 Number = Annotated[int | float | str, PlainValidator(_number), WithJsonSchema({"type": ["number", "string"]})]
@@ -131,10 +137,10 @@ Expression = Annotated[
     str | int | float, PlainValidator(_expression), WithJsonSchema({"type": ["string", "number"]})
 ]
 Condition = Annotated[str, PlainValidator(_condition), WithJsonSchema({"type": ["string", "boolean"]})]
-Unit = Annotated[
-    str, PlainValidator(_unit), WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 1}]})
+Unit = Annotated[str, PlainValidator(_unit), WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 1}]})]
+ColumnKind = Annotated[
+    str, PlainValidator(_column_kind), WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 1}]})
 ]
-ColumnKind = Annotated[str, PlainValidator(_column_kind), WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 1}]})]
 OneOrMany = Annotated[
     bool | int | float | str | tuple[bool | int | float | str, ...],
     PlainValidator(_one_or_many),
@@ -147,5 +153,7 @@ Bounds = Annotated[
         {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
     ),
 ]
-Code = Annotated[str, PlainValidator(_code), WithJsonSchema({"type": "string", "pattern": f"^{_CODE.pattern}$"})]
+Code = Annotated[
+    str, PlainValidator(_code), WithJsonSchema({"type": "string", "pattern": f"^{_CODE.pattern}$"})
+]
 Duration = Annotated[str, PlainValidator(_duration), WithJsonSchema({"type": "string"})]

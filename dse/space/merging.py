@@ -28,11 +28,15 @@ def overlay_rows(table: Mapping, rows: Mapping, over: Mapping) -> Mapping:
     entries, keys = dict(rows.entries), dict(rows.keys)
     for name, row in over.entries.items():
         below = entries.get(name)
+        if below is not None and _is_null(row):
+            del entries[name], keys[name]
+            continue
         if isinstance(below, Sequence) and isinstance(row, Mapping):
             below = row_mapping(below, columns)
         if isinstance(below, Mapping) and isinstance(row, Mapping):
-            row = _merge(below, row, ("tables", "", "rows", name), [])
-        entries[name] = row
+            entries[name] = _merge(below, row, ("tables", "", "rows", name), [])
+        else:
+            entries[name] = row
         keys.setdefault(name, over.keys[name])
     return Mapping(over.location, entries, keys)
 
@@ -60,21 +64,24 @@ def _merge(base: Mapping, over: Mapping, path: Path, found: list[Diagnostic]) ->
     for name, value in over.entries.items():
         here = (*path, name)
         below = entries.get(name)
-        if isinstance(value, Scalar) and value.value is None:
+        if _is_null(value):
+            if name not in entries and _holds_rows(path):
+                entries[name], keys[name] = value, over.keys[name]  # may delete a row of the table's file
+                continue
             if name not in base.entries and not _holds_cells(path):
                 hint = nearest(name, base.entries)
                 message = f"found null, which deletes, but there is no {name!r} to delete{hint}"
                 found.append(Diagnostic(over.keys[name], show_path(here), message))
             entries.pop(name, None)
             continue
-        if below is not None:
-            old, new = long_form(below, here), long_form(value, here)
-            if columns and name == "rows":
-                old = _by_column(old, new, columns)
-            if isinstance(old, Mapping) and isinstance(new, Mapping):
-                value = _merge(old, new, here, found)
-        entries[name] = value
-        keys[name] = over.keys[name]
+        entries[name], keys[name] = value, over.keys[name]
+        if below is None:
+            continue
+        before, after = long_form(below, here), long_form(value, here)
+        if columns and name == "rows":
+            before = _by_column(before, after, columns)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            entries[name] = _merge(before, after, here, found)
     return Mapping(over.location, entries, {name: keys[name] for name in entries})
 
 
@@ -91,6 +98,14 @@ def _by_column(rows: Node, over: Node, columns: dict[str, str]) -> Node:
     return Mapping(rows.location, entries, rows.keys)
 
 
+def _is_null(node: Node | None) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+def _holds_rows(path: Path) -> bool:
+    return len(path) == 3 and path[0] == "tables" and path[2] == "rows"
+
+
 def _holds_cells(path: Path) -> bool:
     return len(path) >= 4 and path[0] == "tables" and path[2] == "rows"
 
@@ -99,8 +114,9 @@ def _replaced(over: Mapping, path: Path) -> tuple[str, ...]:
     """Keys of the old mapping that the new one makes meaningless."""
     if len(path) != 2:
         return ()
-    if path[0] == "tables" and "file" in over.entries:
+    given = [key for key, node in over.entries.items() if not _is_null(node)]
+    if path[0] == "tables" and "file" in given:
         return ("rows", "file")
-    if path[0] == "dimensions" and any(form in over.entries for form in _FORMS):
+    if path[0] == "dimensions" and any(form in given for form in _FORMS):
         return (*_FORMS, *_RANGE_KEYS)
     return ()

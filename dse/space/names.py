@@ -54,10 +54,14 @@ def check_names(root: Mapping) -> tuple[list[Diagnostic], list[Diagnostic]]:
                 errors.append(Diagnostic(where, key, problem))
             elif name in first:
                 other, there = first[name]
-                message = f"found {kind} named {name!r}, expected a new name; it is {other} at {there.location}"
+                message = (
+                    f"found {kind} named {name!r}, expected a new name; it is {other} at {there.location}"
+                )
                 errors.append(Diagnostic(where, key, message))
             elif is_unit(name):
-                warnings.append(Diagnostic(where, key, f"the name {name!r} hides the unit {name!r} in expressions"))
+                warnings.append(
+                    Diagnostic(where, key, f"the name {name!r} hides the unit {name!r} in expressions")
+                )
             first.setdefault(name, (kind, Diagnostic(where, key, "")))
     return errors + _check_columns(root), warnings
 

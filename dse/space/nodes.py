@@ -17,6 +17,7 @@ __all__ = [
     "find",
     "locate",
     "locate_key",
+    "number_text",
     "plain",
     "show_path",
 ]
@@ -104,6 +105,13 @@ def locate_key(node: Node, path: Path) -> Location:
         if isinstance(parent, Mapping) and step in parent.keys:
             return parent.keys[str(step)]
     return node.location
+
+
+def number_text(node: Scalar) -> str:
+    """A scalar's source text; ``0x1F`` and ``0o17`` in decimal, truth values in lower case."""
+    if isinstance(node.value, bool):
+        return str(node.value).lower()
+    return str(node.value) if isinstance(node.value, int) and node.text[:2] in {"0x", "0o"} else node.text
 
 
 def show_path(path: Path) -> str:

@@ -56,6 +56,7 @@ def expand_range(
     step_text: str | None = None,
     scale: str | None = None,
     count: int | None = None,
+    *,
     unit_text: str | None = None,
 ) -> Values:
     """The values of a range, ends included, in the unit ``unit_text``.
@@ -96,9 +97,13 @@ def expand_range(
             raise InputError("found scale: log without count, expected a count for a range of integers")
         return _stepped(lo, hi, _Number("1", Fraction(1), whole=True))
     if lo.whole and hi.whole:
-        raise InputError(f"found the ends {lo.text} and {hi.text}, expected integers in {unit_text}, or step or count")
+        raise InputError(
+            f"found the ends {lo.text} and {hi.text}, expected integers in {unit_text}, or step or count"
+        )
     if lo.value == hi.value:
-        raise InputError(f"found an interval of the one value {lo.text}, expected two ends; write choices: [...]")
+        raise InputError(
+            f"found an interval of the one value {lo.text}, expected two ends; write choices: [...]"
+        )
     if scale == "log" and lo.value <= 0:
         raise InputError(f"found the lower end {lo.text}, expected more than 0 for scale: log")
     return Continuous(float(lo.value), float(hi.value), scale == "log")
@@ -133,7 +138,9 @@ def _stepped(lo: _Number, hi: _Number, step: _Number) -> Values:
     if steps.denominator != 1:
         below = lo.value + (steps.numerator // steps.denominator) * step.value
         hint = f"{_show(below)} or {_show(below + step.value)}"
-        raise InputError(f"found a step of {step.text} that misses the end {hi.text}, expected an end such as {hint}")
+        raise InputError(
+            f"found a step of {step.text} that misses the end {hi.text}, expected an end such as {hint}"
+        )
     if lo.integer and hi.integer and step.integer:
         return range(int(lo.value), int(hi.value) + 1, int(step.value))
     return _spaced(lo.value, step.value, int(steps) + 1)
@@ -151,7 +158,9 @@ def _spaced(first: Fraction, step: Fraction, count: int) -> tuple[float, ...]:
 def _powers_of_two(lo: _Number, hi: _Number) -> Values:
     for end in (lo, hi):
         if not _is_power(end.value):
-            raise InputError(f"found the end {end.text}, expected a power of two for scale: pow2{_nearby(end.value)}")
+            raise InputError(
+                f"found the end {end.text}, expected a power of two for scale: pow2{_nearby(end.value)}"
+            )
     values = []
     value = lo.value
     while value <= hi.value:
@@ -199,7 +208,9 @@ def _geometric(lo: _Number, hi: _Number, count: int, whole: bool) -> Values:
     for _ in range(count - 2):
         exact.append(c.multiply(exact[-1], ratio))
     rounded = [c.to_integral_value(value) for value in exact]
-    if whole and all(abs(value - near) < Decimal("1e-25") * near for value, near in zip(exact, rounded, strict=True)):
+    if whole and all(
+        abs(value - near) < Decimal("1e-25") * near for value, near in zip(exact, rounded, strict=True)
+    ):
         return (*map(int, rounded), int(hi.value))
     return _distinct((float(lo.value), *map(float, exact[1:]), float(hi.value)))
 

@@ -17,8 +17,8 @@ _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 _NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], int | float]], ...] = (
     (re.compile(r"[-+]?[0-9]+"), int),
     (re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), float),
-    (re.compile(r"0x[0-9a-fA-F]+"), lambda text: int(text, 16)),
-    (re.compile(r"0o[0-7]+"), lambda text: int(text[2:], 8)),
+    (re.compile(r"0x[0-9a-fA-F]+"), lambda text: int(text, 0)),
+    (re.compile(r"0o[0-7]+"), lambda text: int(text, 0)),
 )
 _INFINITY = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)")
 _NANS = frozenset({".nan", ".NaN", ".NAN"})

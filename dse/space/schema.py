@@ -35,6 +35,7 @@ from dse.space.fields import (
     Scalar,
     Text,
     Unit,
+    Version,
 )
 
 __all__ = [
@@ -58,7 +59,9 @@ TAGS = frozenset({"<rows>", "<keyed>", "<short>", "<mapping>"})
 _Schema = dict[str, Any]
 _VALUE: _Schema = {"type": ["number", "string", "boolean"]}
 _CELL: _Schema = {"anyOf": [{"type": ["number", "string", "boolean", "null"]}, {"type": "array"}]}
-_ROW: _Schema = {"anyOf": [{"type": "array", "items": _CELL}, {"type": "object", "additionalProperties": _CELL}]}
+_ROW: _Schema = {
+    "anyOf": [{"type": "array", "items": _CELL}, {"type": "object", "additionalProperties": _CELL}]
+}
 
 
 def _also(short: _Schema) -> Callable[[_Schema], None]:
@@ -82,7 +85,7 @@ class InputDecl(_Model):
     model_config = ConfigDict(json_schema_extra=_also(_VALUE))
 
     default: Scalar = Field(description="the value unless another is given")
-    choices: tuple[Scalar, ...] | None = Field(None, strict=False, min_length=1)
+    choices: tuple[Scalar, ...] | None = Field(None, strict=False)
     about: str = ""
 
     @model_validator(mode="before")
@@ -111,9 +114,9 @@ def _rows(value: object, info: ValidationInfo) -> dict[str, tuple[Cell, ...]]:
 
 
 def _tree(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("a mapping of rows")
-    return value
+    if isinstance(value, dict):
+        return value
+    raise ValueError("a mapping of rows")
 
 
 class RowTableDecl(_Model):
@@ -124,7 +127,9 @@ class RowTableDecl(_Model):
     """
 
     columns: dict[str, ColumnKind] = Field(
-        min_length=1, description="the unit of every column", json_schema_extra={"propertyNames": {"pattern": r"^\w+$"}}
+        min_length=1,
+        description="the unit of every column",
+        json_schema_extra={"propertyNames": {"pattern": r"^\w+$"}},
     )
     rows: Annotated[
         dict[str, tuple[Cell, ...]],
@@ -138,7 +143,9 @@ class RowTableDecl(_Model):
 class KeyedTableDecl(_Model):
     """A table of one quantity, keyed by dimensions: ``rows`` nests one mapping for each of ``keys``."""
 
-    keys: tuple[Text, ...] = Field(strict=False, min_length=1, description="the dimensions that select a cell")
+    keys: tuple[Text, ...] = Field(
+        strict=False, min_length=1, description="the dimensions that select a cell"
+    )
     unit: ColumnKind = Field(description="the unit of the cells")
     rows: Annotated[dict[str, Any], PlainValidator(_tree), WithJsonSchema({"type": "object"})] = Field(
         default_factory=dict
@@ -166,7 +173,8 @@ def _table_form(value: object) -> str | None:
 
 
 TableDecl = Annotated[
-    Annotated[RowTableDecl, Tag("<rows>")] | Annotated[KeyedTableDecl, Tag("<keyed>")], Discriminator(_table_form)
+    Annotated[RowTableDecl, Tag("<rows>")] | Annotated[KeyedTableDecl, Tag("<keyed>")],
+    Discriminator(_table_form),
 ]
 
 
@@ -269,7 +277,8 @@ class MeasureDecl(_Model):
 
 
 _Measure = Annotated[
-    Annotated[Code, Tag("<short>")] | Annotated[MeasureDecl, Tag("<mapping>")], Discriminator(_short_or_mapping)
+    Annotated[Code, Tag("<short>")] | Annotated[MeasureDecl, Tag("<mapping>")],
+    Discriminator(_short_or_mapping),
 ]
 
 
@@ -293,7 +302,7 @@ class SpaceDecl(_Model):
 
     model_config = ConfigDict(json_schema_extra=_partial, title="dse space file")
 
-    dse: Literal[1] = Field(description="the version of the format: 1")
+    dse: Version = Field(description="the version of the format: 1")
     name: Text = Field(description="the name of the space")
     title: str = ""
     about: str = ""

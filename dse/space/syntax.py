@@ -17,9 +17,17 @@ def explain_syntax(error: MarkedYAMLError, text: str) -> tuple[int, int, str]:
     line, column = mark.line + 1, mark.column + 1
     if "block scalar" in context and start is not None:
         rest = _rest_of_line(text, start.index)
-        return start.line + 1, start.column + 1, f"found {rest!r}, expected a quoted text; quote it: {_quoted(rest)}"
+        return (
+            start.line + 1,
+            start.column + 1,
+            f"found {rest!r}, expected a quoted text; quote it: {_quoted(rest)}",
+        )
     if "quoted scalar" in context and "end of stream" in problem and start is not None:
-        return start.line + 1, start.column + 1, "found a quote that is never closed, expected a closing quote"
+        return (
+            start.line + 1,
+            start.column + 1,
+            "found a quote that is never closed, expected a closing quote",
+        )
     if "cannot start any token" in problem:
         return line, column, _bad_start(text, mark.index)
     if "mapping values are not allowed" in problem:
@@ -27,9 +35,17 @@ def explain_syntax(error: MarkedYAMLError, text: str) -> tuple[int, int, str]:
         return line, column, f"found ':' where no key can stand; {hint}"
     if "flow" in context and problem.endswith(("'['", "'{'")):
         hint = "quote this expression: a bracket ended it"
-        return line, column, f"found {problem[-2]!r} inside an unquoted text, expected ',' or a closing bracket; {hint}"
+        return (
+            line,
+            column,
+            f"found {problem[-2]!r} inside an unquoted text, expected ',' or a closing bracket; {hint}",
+        )
     if "flow" in context and "stream end" in problem and start is not None:
-        return start.line + 1, start.column + 1, "found a bracket that is never closed, expected a closing bracket"
+        return (
+            start.line + 1,
+            start.column + 1,
+            "found a bracket that is never closed, expected a closing bracket",
+        )
     if problem.startswith("expected <block end>"):
         found = _rest_of_line(text, mark.index)
         hint = "check the indentation, and quote a text as a whole"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.errors import Diagnostic, Location, nearest
 from dse.space.document import read_text
-from dse.space.nodes import Mapping, Node, Scalar, Sequence, describe, find
+from dse.space.nodes import Mapping, Node, Scalar, Sequence, find
 from dse.space.scalars import read_plain
 
 __all__ = ["CSV_LIMIT", "ROW_LIMIT", "columns_of", "keys_of", "read_csv_table"]
@@ -61,6 +61,8 @@ def read_csv_table(path: Path, table: Mapping) -> tuple[Mapping, list[Diagnostic
         rows = reading.keyed(start[1], records, keys, kind.text if isinstance(kind, Scalar) else "1")
     else:
         rows = reading.rows(start[1], records, columns_of(table))
+    if not rows.entries and not reading.found:
+        reading.report(1, "found no rows, expected at least one below the column names")
     return rows, reading.found
 
 
@@ -90,7 +92,9 @@ class _Reading:
                 continue
             count += 1
             if count > ROW_LIMIT + 1:
-                self.report(line, f"found more than {ROW_LIMIT:,} rows, expected at most that; split the table")
+                self.report(
+                    line, f"found more than {ROW_LIMIT:,} rows, expected at most that; split the table"
+                )
                 return
             yield line, cells
 
@@ -110,7 +114,9 @@ class _Reading:
             elif name in rows.entries:
                 self.report(line, f"found the row {name!r} again, expected it once")
             else:
-                items = [self._cell(where, cells[at], kind) for at, kind in zip(positions, kinds, strict=True)]
+                items = [
+                    self._cell(where, cells[at], kind) for at, kind in zip(positions, kinds, strict=True)
+                ]
                 rows.entries[name] = Sequence(where, tuple(items))
                 rows.keys[name] = where
         return rows
@@ -166,7 +172,10 @@ class _Reading:
             if len(cells) == len(header):
                 yield line, cells
             else:
-                self.report(line, f"found {len(cells)} cells, expected {len(header)} ({', '.join(header[:8])})")
+                self.report(
+                    line,
+                    f"found a row of {len(cells)}, expected {len(header)} cells ({', '.join(header[:8])})",
+                )
 
     def _cell(self, where: Location, text: str, kind: str) -> Node:
         if kind == "texts" and text:
