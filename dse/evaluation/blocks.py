@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bulk import Bulk, BulkEvaluator
-from dse.evaluation.verdict import Judge, Outcomes, check_enumerable
+from dse.evaluation.verdict import Judge, Outcomes, check_enumerable, condition_holds
 from dse.problem import Box, Problem, Team
 
 __all__ = ["BLOCK", "Blocks", "Judged"]
@@ -90,7 +90,9 @@ class Blocks:
         self.slice = max(1, min(self.sizes[self.split], block // self.inner)) if self.total else 1
         self.slices = -(-self.sizes[self.split] // self.slice)
         self.judge_of = Judge(problem)
-        self._rules = _Hoisted(problem, [*(r.check for r in problem.rules), *(c.node for b in team.boxes for c in b.where)])
+        self._rules = _Hoisted(
+            problem, [*(r.check for r in problem.rules), *(c.node for b in team.boxes for c in b.where)]
+        )
         roots = self.judge_of.roots if metrics else []
         self._metrics = _Hoisted(problem, roots)
         self._sparse = BulkEvaluator(problem, roots)
@@ -162,7 +164,11 @@ class Blocks:
         return self._judge(digits, varying, shape, base)
 
     def _judge(
-        self, digits: dict[str, NDArray[np.intp]], varying: dict[str, object], shape: tuple[int, ...], base: int
+        self,
+        digits: dict[str, NDArray[np.intp]],
+        varying: dict[str, object],
+        shape: tuple[int, ...],
+        base: int,
     ) -> Judged:
         size = math.prod(shape)
         values = self._rules.evaluate(digits, varying)
@@ -173,7 +179,7 @@ class Blocks:
         for at, rule in enumerate(self.problem.rules):
             if not left:
                 break
-            alive = alive & _holds(values[rule.check])
+            alive = alive & condition_holds(values[rule.check])
             now = _count(alive, size)
             illegal[at] = left - now
             left = now
@@ -190,7 +196,7 @@ class Blocks:
             for name, mask in masks.items():
                 held = held & mask[digits[name]]
             for conjunct in box.where:
-                held = held & _holds(values[conjunct.node])
+                held = held & condition_holds(values[conjunct.node])
             union = held if union is None else union | held
         return np.asarray(False) if union is None else union
 
@@ -215,15 +221,12 @@ class Blocks:
             return full if everything else full[flat]
 
         roots = {
-            root: Bulk(pick(values[root].values), None if (bad := values[root].undefined) is None else pick(bad))
+            root: Bulk(
+                pick(values[root].values), None if (bad := values[root].undefined) is None else pick(bad)
+            )
             for root in self.judge_of.roots
         }
         return self.judge_of.outcomes(roots, n)
-
-
-def _holds(value: Bulk) -> NDArray[np.bool_]:
-    """Where a condition is true and defined."""
-    return value.values if value.undefined is None else value.values & (value.undefined == 0)
 
 
 def _count(mask: NDArray[np.bool_], size: int) -> int:

@@ -54,8 +54,12 @@ class BulkEvaluator:
             elif node.op == "cell":
                 self._cells[number] = self._table_cells(node)
             elif node.op == "measured":
-                raise InputError(f"metric {node.data!r} is measured one design at a time and cannot be evaluated in bulk")
-        self._positions = {n: self._axis_positions(self.graph[n]) for n in self.order if self.graph[n].op == "position"}
+                raise InputError(
+                    f"metric {node.data!r} is measured one design at a time and cannot be evaluated in bulk"
+                )
+        self._positions = {
+            n: self._axis_positions(self.graph[n]) for n in self.order if self.graph[n].op == "position"
+        }
 
     def evaluate(
         self, digits: Digits, nodes: Iterable[int] | None = None, known: dict[int, Bulk] | None = None
@@ -123,7 +127,9 @@ class BulkEvaluator:
         if key.op != "dimension":
             return None
         lookup = self.graph.tables[node.data[0]].positions[node.data[1]]
-        return np.array([lookup.get(value, -1) for value in self.problem.dimension(key.data).values], dtype=np.intp)
+        return np.array(
+            [lookup.get(value, -1) for value in self.problem.dimension(key.data).values], dtype=np.intp
+        )
 
     def _position(self, number: int, node: Node, digits: Digits, values: Mapping[int, Bulk]) -> Bulk:
         table, axis = node.data
@@ -247,7 +253,9 @@ def _where(node: Node, args: list[Bulk]) -> Bulk:
     undefined: Array | None = None
     if bad_yes is not None or bad_no is not None:
         zero = np.uint8(0)
-        undefined = np.where(condition, zero if bad_yes is None else bad_yes, zero if bad_no is None else bad_no)
+        undefined = np.where(
+            condition, zero if bad_yes is None else bad_yes, zero if bad_no is None else bad_no
+        )
     if bad is not None:
         own = bad
         if node.type.kind is Kind.NUMBER:

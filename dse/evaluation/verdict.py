@@ -20,7 +20,19 @@ from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
 from dse.expressions import Value
 from dse.problem import Bound, Problem, Rule, Team
 
-__all__ = ["Judge", "Outcomes", "State", "Verdict", "broken_rule", "judge", "member"]
+__all__ = [
+    "Judge",
+    "Outcomes",
+    "State",
+    "Verdict",
+    "bound_broken",
+    "broken_rule",
+    "check_enumerable",
+    "condition_holds",
+    "judge",
+    "member",
+    "spread",
+]
 
 TINY = math.ulp(0.0)
 """The violation of a strict bound that is met with equality: positive, as every violation is."""
@@ -56,7 +68,11 @@ class Verdict:
 def member(problem: Problem, team: Team, design: Mapping[str, Value]) -> bool:
     """Whether the team may choose the design."""
     for box in team.boxes:
-        narrowed = [(d.name, box.allowed[at]) for at, d in enumerate(problem.dimensions) if box.allowed[at] is not None]
+        narrowed = [
+            (d.name, box.allowed[at])
+            for at, d in enumerate(problem.dimensions)
+            if box.allowed[at] is not None
+        ]
         if all(problem.digit(name, design[name]) in (allowed or ()) for name, allowed in narrowed):
             values = evaluate_nodes(problem, design, [c.node for c in box.where])
             if all(values[c.node] is True for c in box.where):
@@ -70,7 +86,9 @@ def broken_rule(problem: Problem, design: Mapping[str, Value]) -> Rule | None:
     return next((rule for rule in problem.rules if values[rule.check] is not True), None)
 
 
-def judge(problem: Problem, design: Mapping[str, Value], measured: Mapping[str, float] | None = None) -> Verdict:
+def judge(
+    problem: Problem, design: Mapping[str, Value], measured: Mapping[str, float] | None = None
+) -> Verdict:
     """The verdict on one design, by the scalar reference.
 
     Raises:
@@ -198,7 +216,30 @@ def spread(bulk: Bulk, n: int) -> Bulk:
     return Bulk(np.broadcast_to(bulk.values, (n,)), undefined)
 
 
-def _violations(bound: Bound, values: Mapping[int, Bulk]) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
+def condition_holds(value: Bulk) -> NDArray[np.bool_]:
+    """Where a condition is true and defined; a shape that broadcasts to the value's."""
+    held: NDArray[np.bool_] = (
+        value.values if value.undefined is None else value.values & (value.undefined == 0)
+    )
+    return held
+
+
+def bound_broken(bound: Bound, values: Mapping[int, Bulk]) -> NDArray[np.bool_]:
+    """Where a bound is certainly violated: both sides are defined numbers and the comparison is false."""
+    sides = (values[bound.lhs], values[bound.rhs])
+    with np.errstate(all="ignore"):
+        broken = _violations(bound, values)[0] > 0.0
+    for side in sides:
+        if side.undefined is not None:
+            broken &= side.undefined == 0
+        if side.values.dtype == np.float64:
+            broken &= ~np.isnan(side.values)
+    return broken
+
+
+def _violations(
+    bound: Bound, values: Mapping[int, Bulk]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
     lhs, rhs = values[bound.lhs].values, values[bound.rhs].values
     if bound.op == "holds":
         return np.where(lhs, 0.0, 1.0), 1.0

@@ -67,7 +67,9 @@ class Graph:
     def number(self, value: float, type_: Type = BARE) -> int:
         """A constant in base units. The literal 0 takes any unit."""
         value = float(value)
-        return self._intern("const", (), value, ZERO if value == 0.0 and type_ == BARE else type_, frozenset())
+        return self._intern(
+            "const", (), value, ZERO if value == 0.0 and type_ == BARE else type_, frozenset()
+        )
 
     def boolean(self, value: bool) -> int:
         """The constant true or false."""
@@ -145,7 +147,9 @@ class Graph:
     @staticmethod
     def _dimensionless(op: str, type_: Type) -> None:
         if type_.dims:
-            raise ExpressionError(f"{op}() needs a number without a unit, but got {type_}; divide by a unit first")
+            raise ExpressionError(
+                f"{op}() needs a number without a unit, but got {type_}; divide by a unit first"
+            )
 
     def _build_mul(self, a: int, b: int) -> int:
         self._numbers("mul", (a, b))
@@ -174,7 +178,11 @@ class Graph:
         exponent = self.nodes[b]
         if exponent.op == "const" and exponent.data == 0.5:
             return self._build_sqrt(a)
-        if exponent.op == "const" and abs(exponent.data) <= CHAIN_LIMIT and exponent.data == int(exponent.data):
+        if (
+            exponent.op == "const"
+            and abs(exponent.data) <= CHAIN_LIMIT
+            and exponent.data == int(exponent.data)
+        ):
             count = int(exponent.data)
             if count == 0:
                 return self.number(1.0)
@@ -268,7 +276,9 @@ class Graph:
     def _check_spelling(self, literal: int, other: int) -> None:
         node, known = self.nodes[literal], self.texts(other)
         if node.op == "const" and known is not None and node.data not in known:
-            raise ExpressionError(f"{node.data!r} is none of the possible values{nearest(node.data, sorted(known))}")
+            raise ExpressionError(
+                f"{node.data!r} is none of the possible values{nearest(node.data, sorted(known))}"
+            )
 
     # -- questions --------------------------------------------------------------------------------
 
@@ -288,7 +298,14 @@ class Graph:
         return [self.nodes[n].data for n in self.needed((root,)) if self.nodes[n].op == op]
 
 
-_SAME = {"neg": "negate", "add": "add", "sub": "subtract", "min": "take min of", "max": "take max of", "abs": "take abs of"}
+_SAME = {
+    "neg": "negate",
+    "add": "add",
+    "sub": "subtract",
+    "min": "take min of",
+    "max": "take max of",
+    "abs": "take abs of",
+}
 _PURE = frozenset({"floor", "ceil", "exp", "log", "log2"})
 _LOGIC = frozenset({"and", "or", "not"})
 _WORDS = {

@@ -16,7 +16,7 @@ from dse.expressions.tokens import KEYWORDS, Token, tokenize
 from dse.expressions.types import Flavor, Kind, Type
 from dse.units import Unit, UnitError, parse_unit, to_base
 
-__all__ = ["DEPTH_LIMIT", "FUNCTIONS", "LENGTH_LIMIT", "Scope", "parse"]
+__all__ = ["DEPTH_LIMIT", "FUNCTIONS", "LENGTH_LIMIT", "Scope", "parse", "parse_condition"]
 
 DEPTH_LIMIT = 100
 LENGTH_LIMIT = 20_000
@@ -72,12 +72,19 @@ def parse(text: str, scope: Scope) -> int:
     Raises:
         ExpressionError: with the offset of the first character that does not fit.
     """
+    return parse_condition(text, scope)[0]
+
+
+def parse_condition(text: str, scope: Scope) -> tuple[int, tuple[int, str, int] | None]:
+    """Like :func:`parse`, but of a comparison ``a op b`` also says ``(a, op, b)`` as they were written."""
     if len(text) > LENGTH_LIMIT:
-        raise ExpressionError(f"an expression has at most {LENGTH_LIMIT:,} characters, but this has {len(text):,}")
+        raise ExpressionError(
+            f"an expression has at most {LENGTH_LIMIT:,} characters, but this has {len(text):,}"
+        )
     parser = _Parser(tokenize(text), scope, text)
     node = parser.ternary()
     parser.expect_end()
-    return node
+    return node, parser.comparisons.get(node)
 
 
 class _Parser:
@@ -90,6 +97,7 @@ class _Parser:
         self.text = text
         self.at = 0
         self.depth = 0
+        self.comparisons: dict[int, tuple[int, str, int]] = {}
 
     # -- tokens -----------------------------------------------------------------------------------
 
@@ -147,7 +155,9 @@ class _Parser:
             for arg in args:
                 node = self.graph[arg]
                 if node.op == "const" and node.type.flavor is Flavor.BARE:
-                    return message.replace("write the number as a percentage", f"{node.data:g}: write {node.data:g} percent")
+                    return message.replace(
+                        "write the number as a percentage", f"{node.data:g}: write {node.data:g} percent"
+                    )
         return message
 
     # -- precedence levels, loosest first ----------------------------------------------------------
@@ -195,6 +205,7 @@ class _Parser:
             else:
                 right = self.sum()
                 link = self.apply(token, _COMPARISONS[token.text], left, right)
+                self.comparisons.setdefault(link, (left, token.text, right))
                 left = right
             result = link if result is None else self.apply(token, "and", result, link)
             if negated or token.text == "in":
@@ -305,7 +316,9 @@ class _Parser:
 
     def call(self, token: Token) -> int:
         if token.text not in FUNCTIONS:
-            raise ExpressionError(f"unknown function {token.text!r}{nearest(token.text, FUNCTIONS)}", token.at)
+            raise ExpressionError(
+                f"unknown function {token.text!r}{nearest(token.text, FUNCTIONS)}", token.at
+            )
         self.next()
         args = [] if self.sees(")") else self.arguments()
         self.expect(")", f"the arguments of {token.text}")
@@ -338,7 +351,10 @@ class _Parser:
         self.expect("]", "the keys of the table")
         if len(keys) != len(table.axes):
             wanted = ", ".join(table.keys)
-            raise ExpressionError(f"table {table.name!r} is read as {table.name}[{wanted}], but got {len(keys)} key(s)", token.at)
+            raise ExpressionError(
+                f"table {table.name!r} is read as {table.name}[{wanted}], but got {len(keys)} key(s)",
+                token.at,
+            )
         for start, key, axis in zip(starts, keys, table.axes, strict=True):
             node = self.graph[key]
             if node.op == "const" and isinstance(node.data, str) and node.data not in axis:
@@ -349,14 +365,21 @@ class _Parser:
     # -- quantities -------------------------------------------------------------------------------
 
     def quantity(self, token: Token) -> int:
-        unit = self.unit_at(self.at) if self.token.kind == "name" and not self.scope.declares(self.token.text) else None
+        unit = (
+            self.unit_at(self.at)
+            if self.token.kind == "name" and not self.scope.declares(self.token.text)
+            else None
+        )
         if unit is not None:
             try:
                 return self.graph.number(to_base(token.text, unit), Type.of_unit(unit))
             except UnitError as error:
                 raise ExpressionError(str(error), token.at) from None
         if token.text.isdigit() and int(token.text) > INTEGER_LIMIT:
-            raise ExpressionError(f"the integer {token.text} is past 2^53 and would lose digits; write it with a point", token.at)
+            raise ExpressionError(
+                f"the integer {token.text} is past 2^53 and would lose digits; write it with a point",
+                token.at,
+            )
         value = float(token.text)
         if value == float("inf"):
             raise ExpressionError(f"the number {token.text} is too large", token.at)

@@ -71,7 +71,11 @@ def format_typed(value: object, node: Node) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        unit = parse_unit("percent") if node.type.flavor is Flavor.PERCENT else readable_unit(value, node.type.dims)
+        unit = (
+            parse_unit("percent")
+            if node.type.flavor is Flavor.PERCENT
+            else readable_unit(value, node.type.dims)
+        )
         return format_value(value, unit)
     if isinstance(value, tuple):
         return "[" + ", ".join(value) + "]"
@@ -92,6 +96,8 @@ def readable_unit(value: float, dims: Dims) -> Unit:
         if unit.dims != dims:
             continue
         size, best_size = abs(value) / float(unit.scale), abs(value) / float(best.scale)
-        if (size >= 1 and (best_size < 1 or size < best_size)) or (size < 1 and best_size < 1 and size > best_size):
+        if (size >= 1 and (best_size < 1 or size < best_size)) or (
+            size < 1 and best_size < 1 and size > best_size
+        ):
             best = unit
     return best

@@ -61,7 +61,9 @@ def tokenize(text: str) -> list[Token]:
         if token.text in _FORBIDDEN:
             raise ExpressionError(f"{token.text!r} is not part of an expression", token.at)
         if kind == "string" and tokens and tokens[-1].kind == "name" and tokens[-1].stop == token.at:
-            raise ExpressionError("a text with a prefix (f'...', r'...') is not part of an expression", tokens[-1].at)
+            raise ExpressionError(
+                "a text with a prefix (f'...', r'...') is not part of an expression", tokens[-1].at
+            )
         tokens.append(token)
         at = match.end()
     tokens.append(Token("end", "", len(text)))

@@ -36,8 +36,20 @@ class Symbol:
         if column.startswith("__"):
             raise AttributeError(column)
         if not self._name:
-            raise ExpressionError(f"only a table dimension has columns; cannot read .{column} of a computed value")
+            raise ExpressionError(
+                f"only a table dimension has columns; cannot read .{column} of a computed value"
+            )
         return Symbol(self._scope, self._scope.column(self._name, column))
+
+    @property
+    def node(self) -> int:
+        """The node that the symbol stands for."""
+        return self._node
+
+    @property
+    def scope(self) -> Scope:
+        """The names that it was traced among."""
+        return self._scope
 
     def _apply(self, op: str, *others: Operand, swap: bool = False) -> Symbol:
         graph = self._scope.graph
@@ -175,7 +187,7 @@ Operand: TypeAlias = Symbol | Quantity | float | bool | str
 
 def _node_of(graph: Graph, value: Operand) -> int:
     if isinstance(value, Symbol):
-        return value._node
+        return value.node
     if isinstance(value, bool):
         return graph.boolean(value)
     if isinstance(value, str):
@@ -186,7 +198,9 @@ def _node_of(graph: Graph, value: Operand) -> int:
         if value != value:
             raise ExpressionError("NaN is not a number that a cost model can use")
         return graph.number(float(value))
-    raise ExpressionError(f"cannot compute with {type(value).__name__}: expected a number, quantity, text or symbol")
+    raise ExpressionError(
+        f"cannot compute with {type(value).__name__}: expected a number, quantity, text or symbol"
+    )
 
 
 def symbol(value: Operand, scope: Scope) -> Symbol:
@@ -195,9 +209,11 @@ def symbol(value: Operand, scope: Scope) -> Symbol:
 
 
 def _function(op: str, *args: Operand) -> Symbol:
-    scope = next((arg._scope for arg in args if isinstance(arg, Symbol)), None)
+    scope = next((arg.scope for arg in args if isinstance(arg, Symbol)), None)
     if scope is None:
-        raise ExpressionError(f"{op} needs at least one value of the traced design; use Python's own for plain numbers")
+        raise ExpressionError(
+            f"{op} needs at least one value of the traced design; use Python's own for plain numbers"
+        )
     graph = scope.graph
     return Symbol(scope, graph.apply(op, *(_node_of(graph, arg) for arg in args)))
 
@@ -244,5 +260,3 @@ sqrt = _unary("sqrt", "The square root; the unit's powers must be even.")
 exp = _unary("exp", "e to the power of the value, which has no unit.")
 log = _unary("log", "The natural logarithm of the value, which has no unit.")
 log2 = _unary("log2", "The logarithm to base 2 of the value, which has no unit.")
-
-

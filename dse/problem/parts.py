@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from dse.errors import Location
 from dse.expressions import Type, Value
+from dse.problem.template import Template
 from dse.units import Unit, format_value
 
 __all__ = [
@@ -83,11 +84,11 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition that every existing design meets; ``because`` is shown when it rejects."""
+    """A condition that every existing design meets; ``because`` is the sentence shown when it rejects."""
 
     name: str
     check: int
-    because: str
+    because: Template
     text: str
     location: Location = Location()
 
@@ -139,7 +140,7 @@ class Constraint:
     bound: Bound
     unit: Unit | None
     text: str
-    because: str = ""
+    because: Template = Template()
     metric: str | None = None
     location: Location = Location()
 

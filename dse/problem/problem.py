@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from dse.errors import InputError, nearest
+from dse.errors import InputError, Location, nearest
 from dse.expressions import Graph, Kind, Type, Value
 from dse.problem.parts import Constraint, Dimension, Input, Measurement, Metric, Objective, Rule, shown
 from dse.problem.teams import Box, Team
@@ -26,8 +26,9 @@ Design = dict[str, Value]
 class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
-    Problems are equal, and hash, by :attr:`digest`. ``named`` maps node numbers of lets and metrics to their
-    names, for explanations. ``warnings`` are findings that do not stop the problem from being used.
+    Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes. ``source`` is the file it was
+    read from and ``overrides`` what was set; ``cost`` the Python function that was traced. ``warnings`` are findings
+    that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Problem:
     source: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    locations: Mapping[str, Location] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key in self.__dataclass_fields__}
@@ -61,7 +63,10 @@ class Problem:
         parts: list[object] = [
             self.name,
             [(n.op, n.args, n.data, str(n.type), n.type.flavor.value) for n in graph.nodes],
-            [(t.name, t.keys, t.axes, sorted((c, x.cells) for c, x in t.columns.items())) for t in graph.tables.values()],
+            [
+                (t.name, t.keys, t.axes, sorted((c, x.cells) for c, x in t.columns.items()))
+                for t in graph.tables.values()
+            ],
             [(d.name, _digestible(d.values), d.when, d.otherwise, d.interval) for d in self.dimensions],
             sorted((name, i.value) for name, i in self.inputs.items()),
             [(r.name, r.check) for r in self.rules],
@@ -157,7 +162,13 @@ class Problem:
             if known == wanted and isinstance(known, bool) == isinstance(wanted, bool):
                 return at
         labels = [dimension.label(at) for at in range(min(len(dimension.values), 10_000))]
-        found = value if isinstance(value, str) else shown(value) if isinstance(value, (bool, float, int)) else repr(value)
+        found = (
+            value
+            if isinstance(value, str)
+            else shown(value)
+            if isinstance(value, (bool, float, int))
+            else repr(value)
+        )
         raise InputError(f"dimension {name!r} has no value {found!r}{nearest(str(found), labels)}")
 
     def digits(self, design: Mapping[str, object]) -> tuple[int, ...]:
@@ -170,7 +181,9 @@ class Problem:
             self.dimension(name)
         missing = [d.name for d in self.dimensions if d.name not in design]
         if missing:
-            raise InputError(f"the design has no value for {', '.join(missing)}; a design has one value per dimension")
+            raise InputError(
+                f"the design has no value for {', '.join(missing)}; a design has one value per dimension"
+            )
         return tuple(self.digit(name, design[name]) for name in self.names)
 
     # -- variations -------------------------------------------------------------------------------
@@ -226,7 +239,9 @@ class Problem:
     @property
     def measured(self) -> bool:
         """Whether an objective or constraint depends on a metric that a program measures."""
-        roots = [o.node for o in self.objectives] + [n for c in self.constraints for n in (c.bound.lhs, c.bound.rhs)]
+        roots = [o.node for o in self.objectives] + [
+            n for c in self.constraints for n in (c.bound.lhs, c.bound.rhs)
+        ]
         return any(self.graph[node].op == "measured" for node in self.graph.needed(roots))
 
 
@@ -242,7 +257,9 @@ def _canonical(part: object) -> str:
         return "(" + ",".join(_canonical(item) for item in part) + ")"
     if hasattr(part, "__dataclass_fields__"):
         fields: Iterable[str] = part.__dataclass_fields__
-        return type(part).__name__ + _canonical([(name, getattr(part, name)) for name in fields if name != "about"])
+        return type(part).__name__ + _canonical(
+            [(name, getattr(part, name)) for name in fields if name != "about"]
+        )
     return repr(part)
 
 
@@ -273,7 +290,9 @@ def _input_value(declared: Input, value: object) -> Value:
         if not isinstance(value, str):
             raise InputError(f"input {name!r} is a text, but got {value!r}")
         if declared.choices and value not in declared.choices:
-            raise InputError(f"input {name!r} cannot be {value!r}{nearest(value, [str(c) for c in declared.choices])}")
+            raise InputError(
+                f"input {name!r} cannot be {value!r}{nearest(value, [str(c) for c in declared.choices])}"
+            )
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise InputError(f"input {name!r} is a number, but got {value!r}")
@@ -289,11 +308,17 @@ def _input_value(declared: Input, value: object) -> Value:
         if found.dims != type_.dims or percent != (declared.unit is not None and declared.unit.percent):
             wanted = declared.unit.text if declared.unit else "no unit"
             got = quantity.unit.text if quantity.unit else "no unit"
-            example = f"; write {value} {declared.unit.text}" if declared.unit and quantity.unit is None else ""
-            raise InputError(f"input {name!r} needs {wanted} ({dims_text(type_.dims)}), but got {got} in {value!r}{example}")
+            example = (
+                f"; write {value} {declared.unit.text}" if declared.unit and quantity.unit is None else ""
+            )
+            raise InputError(
+                f"input {name!r} needs {wanted} ({dims_text(type_.dims)}), but got {got} in {value!r}{example}"
+            )
         number = quantity.value
     if math.isnan(number):
         raise InputError(f"input {name!r} must be a number, but got NaN")
     if declared.choices and number not in declared.choices:
-        raise InputError(f"input {name!r} must be one of {', '.join(str(c) for c in declared.choices)}, but got {value!r}")
+        raise InputError(
+            f"input {name!r} must be one of {', '.join(str(c) for c in declared.choices)}, but got {value!r}"
+        )
     return number

@@ -74,7 +74,10 @@ class Team:
         """The team with ``names`` freed to all values; conditions that depend on a freed dimension drop."""
         boxes = (
             Box(
-                tuple(None if name in names else values for name, values in zip(dimensions, box.allowed, strict=True)),
+                tuple(
+                    None if name in names else values
+                    for name, values in zip(dimensions, box.allowed, strict=True)
+                ),
                 tuple(conjunct for conjunct in box.where if not conjunct.names & names),
             )
             for box in self.boxes

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["FrontPoint", "Kept", "Miss", "NoFeasibleDesign", "Relaxation", "Result", "Trait", "design_text", "number"]
+__all__ = [
+    "FrontPoint",
+    "Kept",
+    "Miss",
+    "NoFeasibleDesign",
+    "Relaxation",
+    "Result",
+    "Trait",
+    "design_text",
+    "number",
+]
 
 
 def number(value: float) -> float | str:
@@ -164,7 +174,9 @@ class Result:
         """A metric's value in its declared unit, for people."""
         if value is None:
             return "-"
-        return format_value(value, self.problem.metrics[name].unit) if isinstance(value, float) else shown(value)
+        return (
+            format_value(value, self.problem.metrics[name].unit) if isinstance(value, float) else shown(value)
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """The front as rows: index, dimensions, metrics in their declared unit (``latency [ms]``), ties."""
@@ -198,7 +210,9 @@ class Result:
                 {"constraints": list(r.constraints), "by": self._miss(r.miss)} for r in self.relaxations
             ],
             "traits": [{"dimension": t.dimension, "values": list(t.values), "of": t.of} for t in self.traits],
-            "failures": [{"reason": why, "index": index, "design": text} for why, index, text in self.failures],
+            "failures": [
+                {"reason": why, "index": index, "design": text} for why, index, text in self.failures
+            ],
             "note": self.note,
         }
 

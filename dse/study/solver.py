@@ -56,6 +56,11 @@ class ExactSearch:
         """
         self.on_tick(state, done)
 
+    def restart(self, state: Mapping[str, Any]) -> None:
+        """Forget what was tallied, and go on from ``state``."""
+        self.tally = type(self.tally)(self.problem, **self.tally.options)
+        self.state = state
+
 
 class ExactSolver(Solver):
     """A solver that accounts for every design."""

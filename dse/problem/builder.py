@@ -1,0 +1,89 @@
+"""From a declaration to a problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dse.errors import SpaceError
+from dse.expressions import Graph
+from dse.problem.building import Building
+from dse.problem.costs import CostFunction, build_costs
+from dse.problem.leaves import build_dimensions, build_inputs, build_tables
+from dse.problem.names import Names
+from dse.problem.parts import Measurement
+from dse.problem.problem import Problem
+from dse.problem.restrictions import (
+    build_conditions,
+    build_constraints,
+    build_objectives,
+    build_rules,
+    build_teams,
+)
+from dse.space.reading import Declaration
+from dse.space.schema import MeasureDecl
+from dse.units import parse_quantity
+
+__all__ = ["build"]
+
+
+def build(declaration: Declaration, cost: CostFunction | None = None, *, code: bool = True) -> Problem:
+    """The problem that a space file declares.
+
+    Args:
+        cost: a Python cost function, instead of the one that the file names.
+        code: whether the file's Python cost function may be imported.
+
+    Raises:
+        SpaceError: everything that is wrong, each with its place.
+    """
+    model = declaration.model
+    folder = str(declaration.path.resolve().parent)
+    names = Names(Graph())
+    for kind, declared in (
+        ("dimension", model.dimensions),
+        ("input", model.inputs),
+        ("let", model.lets),
+        ("table", model.tables),
+        ("metric", model.metrics),
+    ):
+        names.kinds |= dict.fromkeys(declared, kind)
+    building = Building(declaration, names, warnings=[str(warning) for warning in declaration.warnings])
+    inputs = build_inputs(building)
+    build_tables(building)
+    dimensions, conditions = build_conditions(building, build_dimensions(building))
+    lets, metrics = build_costs(building, cost, code=code, folder=folder)
+    problem = Problem(
+        name=model.name,
+        title=model.title,
+        about=model.about,
+        graph=names.graph,
+        dimensions=dimensions,
+        inputs=inputs,
+        lets=lets,
+        rules=conditions + build_rules(building),
+        metrics=metrics,
+        objectives=build_objectives(building, metrics),
+        constraints=build_constraints(building, metrics),
+        measurement=_measurement(model.measure, folder),
+        cost=model.cost or "",
+        source=str(declaration.path),
+        locations=building.locations,
+    )
+    if not building.errors or dimensions:
+        problem = replace(problem, teams=build_teams(building, problem))
+    if building.errors:
+        raise SpaceError(
+            sorted(building.errors, key=lambda d: (d.location.file, d.location.line, d.location.column))
+        )
+    return replace(problem, warnings=tuple(building.warnings))
+
+
+def _measurement(declared: str | MeasureDecl | None, folder: str) -> Measurement | None:
+    if declared is None:
+        return None
+    if isinstance(declared, str):
+        return Measurement(function=declared, folder=folder)
+    timeout = None
+    if declared.timeout is not None:
+        timeout = parse_quantity(str(declared.timeout)).value
+    return Measurement(declared.command, "", folder, timeout, declared.retries, declared.repeats)

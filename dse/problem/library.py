@@ -1,0 +1,117 @@
+"""Loading problems: from a file, by the name of a shipped or installed space, or from plain Python data."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dse.errors import Diagnostic, InputError, Location, SpaceError, nearest
+from dse.problem.builder import build
+from dse.problem.costs import CostFunction
+from dse.problem.plugins import entry_points
+from dse.problem.problem import Problem
+from dse.space.reading import load_declaration
+
+__all__ = ["library", "load", "locate"]
+
+
+def library() -> dict[str, Path]:
+    """The space files of installed packages, by name; their packages are found, not imported.
+
+    A package's ``space.yaml`` has the entry point's name, any other file ``<entry point>-<stem>``.
+    """
+    found: dict[str, Path] = {}
+    for name, point in entry_points("dse.spaces").items():
+        try:
+            spec = importlib.util.find_spec(point.value)
+        except (ImportError, ValueError):
+            continue
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).glob("*.yaml")):
+                found.setdefault(name if path.stem == "space" else f"{name}-{path.stem}", path)
+    return found
+
+
+def locate(source: str | Path) -> Path:
+    """The file of a space given by path or by name.
+
+    Raises:
+        InputError: there is none; the message has the nearest name.
+    """
+    path = Path(source)
+    known = library()
+    if str(source) in known:
+        return known[str(source)]
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise InputError(f"{source} is a folder, expected a space file or the name of a space")
+    looks_like_path = path.suffix in (".yaml", ".yml") or len(path.parts) > 1
+    names = (
+        [p.name for p in path.parent.glob("*.yaml")]
+        if looks_like_path and path.parent.is_dir()
+        else list(known)
+    )
+    kind = "file" if looks_like_path else "space"
+    raise InputError(f"there is no {kind} {str(source)!r}{nearest(path.name, names)}")
+
+
+def load(
+    source: str | Path | Mapping[str, Any],
+    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    *,
+    cost: CostFunction | None = None,
+    code: bool = True,
+) -> Problem:
+    """Load a problem.
+
+    Args:
+        source: a path, the name of a shipped space, or the content of a space file as plain data.
+        overrides: what ``--set`` takes: an input or a dotted path, and a text, such as
+            ``{"max_latency": "5 ms", "tables.rates.npu.fp16": "1000 Gop/s"}``.
+        cost: a Python cost function; its parameters are named after dimensions, inputs, lets and tables, and it
+            returns a mapping of metrics.
+        code: whether a cost function that the file names may be imported.
+
+    Raises:
+        SpaceError: everything that is wrong with the file, each with its place.
+        InputError: an unknown space, or an override that does not fit.
+    """
+    pairs = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
+    given = [(name.removeprefix("inputs."), text) for name, text in pairs if _names_input(name)]
+    dotted = [(name, text) for name, text in pairs if not _names_input(name)]
+    text = None
+    if isinstance(source, Mapping):
+        text, path = _as_text(source), Path("<python>")
+    else:
+        path = locate(source)
+    declaration = load_declaration(path, dotted, resolve=library().get, text=text)
+    problem = build(declaration, cost, code=code)
+    found = []
+    for name, value in given:
+        try:
+            problem = problem.with_inputs({name: value})
+        except InputError as error:
+            found.append(Diagnostic(Location(f"--set {name}={value}"), "", str(error)))
+    if found:
+        raise SpaceError(found)
+    return replace(problem, overrides=tuple(pairs))
+
+
+def _names_input(name: str) -> bool:
+    """Whether an override names an input rather than a place in the file."""
+    return "." not in name.removeprefix("inputs.")
+
+
+def _as_text(data: Mapping[str, Any]) -> str:
+    """Plain data as YAML text; JSON is YAML."""
+    try:
+        return json.dumps(data, indent=1, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"a space given as data must be made of mappings, lists, texts, numbers and flags: {error}"
+        ) from None

@@ -1,0 +1,155 @@
+"""Running an exact solver: pieces over processes, checkpoints, and the result of its tally."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any, Literal, Protocol
+
+from dse.problem import Problem, Team
+from dse.study.solver import ExactSearch, ExactSolver
+from dse.study.tally import Tally
+
+__all__ = ["ExactRun", "Pieces", "run_exact", "walk"]
+
+
+@dataclass(frozen=True)
+class ExactRun:
+    """The tally of a run, and whether it accounts for every design."""
+
+    tally: Tally
+    status: Literal["complete", "stopped"]
+
+
+class _Stop(Exception):
+    """Raised inside a solver when it is asked to stop; its tally and state are consistent then."""
+
+
+def run_exact(
+    problem: Problem,
+    team: Team,
+    solver: ExactSolver,
+    *,
+    keep: int = 100_000,
+    top: int = 0,
+    objective: int = 0,
+    ties: bool = False,
+    seed: int = 0,
+    workers: int = 1,
+    checkpoint: bytes | None = None,
+    save: Callable[[bytes], None] | None = None,
+    every: float = 2.0,
+    progress: Callable[[float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> ExactRun:
+    """Run ``solver`` until every design of ``team`` is accounted for, or ``stop()`` is true.
+
+    Args:
+        checkpoint: what an earlier run last saved; the run goes on from there.
+        save: called with a checkpoint at most every ``every`` seconds, and when the run stops or ends.
+        progress: called with the share of the space accounted for.
+    """
+    state: Mapping[str, Any] | None = None
+    tally = Tally(problem, keep=keep, top=top, objective=objective, ties=ties, seed=seed)
+    if checkpoint is not None:
+        tally, extra = Tally.unpack(problem, checkpoint)
+        if extra["complete"]:
+            return ExactRun(tally, "complete")
+        state = extra["state"]
+    latest: dict[str, Any] = {"state": state}
+    saved = time.monotonic()
+
+    def on_tick(now: Mapping[str, Any], done: float) -> None:
+        nonlocal saved
+        latest["state"] = now
+        if save is not None and time.monotonic() - saved >= every:
+            save(search.tally.pack({"state": now, "complete": False}))
+            saved = time.monotonic()
+        if progress is not None:
+            progress(done)
+        if stop is not None and done < 1.0 and stop():
+            raise _Stop
+
+    search = ExactSearch(problem, team, tally, state, workers, on_tick)
+    status: Literal["complete", "stopped"] = "complete"
+    try:
+        solver.explore(search)
+    except _Stop:
+        status = "stopped"
+    if save is not None:
+        save(search.tally.pack({"state": latest["state"], "complete": status == "complete"}))
+    return ExactRun(search.tally, status)
+
+
+class Pieces(Protocol):
+    """A search cut into numbered pieces that can be done anywhere: made in each process, then asked for pieces."""
+
+    def __len__(self) -> int:
+        """How many pieces there are."""
+        ...
+
+    def run(self, piece: int, tally: Tally) -> None:
+        """Account for all designs of one piece in ``tally``."""
+        ...
+
+
+def walk(search: ExactSearch, make: Callable[[Problem, Team], Pieces]) -> None:
+    """Do every piece that ``search.state`` has not, in order, over ``search.workers`` processes.
+
+    ``make`` must be importable by name, so that other processes can call it.
+    """
+    pieces = make(search.problem, search.team)
+    count = len(pieces)
+    start = int(search.state["next"]) if search.state else 0
+    if search.workers <= 1 or count - start < 2:
+        for piece in range(start, count):
+            pieces.run(piece, search.tally)
+            search.tick({"next": piece + 1}, (piece + 1) / count)
+        return
+    for piece, tally in _over_processes(search, make, start, count):
+        search.tally.merge(tally)
+        search.tick({"next": piece + 1}, (piece + 1) / count)
+
+
+def _over_processes(
+    search: ExactSearch, make: Callable[[Problem, Team], Pieces], start: int, count: int
+) -> Iterator[tuple[int, Tally]]:
+    """The tallies of the pieces, in order; a few more are under way than there are workers."""
+    pool = ProcessPoolExecutor(
+        search.workers,
+        mp_context=get_context("spawn"),
+        initializer=_prepare,
+        initargs=(make, search.problem, search.team, search.tally.options),
+    )
+    waiting: deque[tuple[int, Future[Tally]]] = deque()
+    try:
+        ahead = iter(range(start, count))
+        for piece in ahead:
+            waiting.append((piece, pool.submit(_piece, piece)))
+            if len(waiting) >= 2 * search.workers:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        while waiting:
+            done, future = waiting.popleft()
+            yield done, future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_worker: dict[str, Any] = {}
+
+
+def _prepare(
+    make: Callable[[Problem, Team], Pieces], problem: Problem, team: Team, options: dict[str, Any]
+) -> None:
+    _worker.update(pieces=make(problem, team), problem=problem, options=options)
+
+
+def _piece(piece: int) -> Tally:
+    tally = Tally(_worker["problem"], **_worker["options"])
+    _worker["pieces"].run(piece, tally)
+    return tally

@@ -1,0 +1,272 @@
+"""Everything that an exact search keeps of the designs it has seen, in bounded memory.
+
+A tally takes judged designs in any order and any number of pieces, tallies of pieces merge, and the outcome is
+the same: counts are sums, the front is an archive, every other record is a minimum by (value, position) or the
+smallest hashes of a seeded sample.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation.verdict import Outcomes
+from dse.problem import Problem
+from dse.study.front import Archive
+
+__all__ = ["Records", "Tally"]
+
+_FAILURES = 5
+_TRAIT_LIMIT = 1_000_000  # values of a dimension beyond which traits are not recorded
+
+
+class Records:
+    """The ``limit`` rows of smallest key, ties by position; columns travel along."""
+
+    def __init__(self, limit: int, widths: Mapping[str, int]) -> None:
+        self.limit = limit
+        self.keys: NDArray[np.float64] = np.empty(0)
+        self.positions: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.columns: dict[str, NDArray[np.float64]] = {
+            name: np.empty((0, width)) for name, width in widths.items()
+        }
+
+    def add(
+        self, keys: NDArray[Any], positions: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Take rows in; keys (n,), positions (n,), columns (n, width)."""
+        if not self.limit or not len(keys):
+            return
+        if len(self.keys) >= self.limit:
+            # Nothing above the largest kept key can enter; this keeps the sort small.
+            keep = keys <= self.keys[-1]
+            keys, positions = keys[keep], positions[keep]
+            columns = {name: column[keep] for name, column in columns.items()}
+            if not len(keys):
+                return
+        keys = np.concatenate([self.keys, keys])
+        positions = np.concatenate([self.positions, positions])
+        order = np.lexsort((positions, keys))[: self.limit]
+        self.keys, self.positions = keys[order], positions[order]
+        for name, column in columns.items():
+            self.columns[name] = np.concatenate([self.columns[name], column])[order]
+
+    def merge(self, other: Records) -> None:
+        """Take in the rows of another record."""
+        self.add(other.keys, other.positions, other.columns)
+
+
+class Tally:
+    """What an exact search has found so far.
+
+    Args:
+        keep: how many evaluated designs to keep (all, or beyond that a uniform sample drawn with ``seed``).
+        top: how many of the best designs of objective number ``objective`` to keep.
+        ties: whether the positions of all designs on the front are kept.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        keep: int = 0,
+        top: int = 0,
+        objective: int = 0,
+        ties: bool = False,
+        seed: int = 0,
+    ) -> None:
+        k, c = len(problem.objectives), len(problem.constraints)
+        self.problem = problem
+        self.options = {"keep": keep, "top": top, "objective": objective, "ties": ties, "seed": seed}
+        self.objective = objective
+        self.seed = seed
+        self.outside = 0
+        self.illegal = [0] * len(problem.rules)
+        self.pruned: dict[str, int] = {}
+        self.evaluated = 0
+        self.failed = 0
+        self.feasible = 0
+        self.alone = [0] * (c + k)
+        self.in_order = [0] * (c + k)
+        self.archive = Archive(k, keep_ties=ties)
+        widths = {"objectives": k, "violations": c, "failed": 1}
+        self.kept = Records(keep, widths)
+        self.best = Records(top, {})
+        self.nearest = Records(1, {})
+        self.failures = Records(_FAILURES, {})
+        self.relaxed: dict[int, tuple[float, int]] = {}
+        self.present = [np.zeros(n if n <= _TRAIT_LIMIT else 0, dtype=np.bool_) for n in problem.sizes]
+
+    # -- taking in --------------------------------------------------------------------------------
+
+    def add(
+        self, positions: NDArray[np.int64], outcomes: Outcomes, digits: Mapping[str, NDArray[np.intp]]
+    ) -> None:
+        """Take in judged legal designs: positions (n,), their outcomes, and value numbers per dimension (n,)."""
+        n = len(positions)
+        if not n:
+            return
+        self.evaluated += n
+        failed, feasible = outcomes.failed, outcomes.feasible
+        if failed.any():
+            self.failed += int(np.count_nonzero(failed))
+            self.failures.add(positions[failed].astype(np.float64), positions[failed], {})
+        self._add_funnel(outcomes)
+        found = int(np.count_nonzero(feasible))
+        if found:
+            self.feasible += found
+            self.relaxed.clear()
+            values, places = outcomes.objectives[feasible], positions[feasible]
+            self.archive.add(values, places)
+            self.best.add(values[:, self.objective], places, {})
+            for seen, name in zip(self.present, self.problem.names, strict=True):
+                if len(seen) and not seen.all():
+                    seen[digits[name][feasible]] = True
+        elif not self.feasible:
+            self._add_misses(positions, outcomes)
+        if self.kept.limit:
+            rows = {
+                "objectives": outcomes.objectives,
+                "violations": outcomes.violations,
+                "failed": failed[:, None].astype(np.float64),
+            }
+            self.kept.add(_shuffled(positions, self.seed), positions, rows)
+
+    def _add_funnel(self, outcomes: Outcomes) -> None:
+        losses = np.concatenate([outcomes.violations > 0.0, outcomes.infinite], axis=1)
+        left = ~outcomes.failed
+        for at in range(losses.shape[1]):
+            lost = losses[:, at] & ~outcomes.failed
+            self.alone[at] += int(np.count_nonzero(lost))
+            self.in_order[at] += int(np.count_nonzero(lost & left))
+            left &= ~lost
+
+    def _add_misses(self, positions: NDArray[np.int64], outcomes: Outcomes) -> None:
+        """The nearest miss, and the nearest one for each smallest set of violated constraints."""
+        missed = ~outcomes.failed & ~outcomes.feasible & ~outcomes.infinite.any(axis=1)
+        if not missed.any():
+            return
+        places, nearness = positions[missed], outcomes.nearness[missed]
+        self.nearest.add(nearness, places, {})
+        broken = outcomes.violations[missed] > 0.0
+        count = broken.sum(axis=1)
+        fewest = int(count.min())
+        if self.relaxed and fewest > next(iter(self.relaxed)).bit_count():
+            return
+        rows = count == fewest
+        broken, places, nearness = broken[rows], places[rows], nearness[rows]
+        patterns, group = np.unique(broken, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            own = group.reshape(-1) == number
+            first = np.lexsort((places[own], nearness[own]))[0]
+            mask = sum(1 << at for at in np.flatnonzero(pattern).tolist())
+            self._relax(mask, float(nearness[own][first]), int(places[own][first]))
+
+    def _relax(self, mask: int, nearness: float, position: int) -> None:
+        size = mask.bit_count()
+        known = next(iter(self.relaxed)).bit_count() if self.relaxed else size
+        if size > known:
+            return
+        if size < known:
+            self.relaxed.clear()
+        self.relaxed[mask] = min(self.relaxed.get(mask, (nearness, position)), (nearness, position))
+
+    def merge(self, other: Tally) -> None:
+        """Take in another tally of the same problem and options; every design must be in one of them only."""
+        self.outside += other.outside
+        self.evaluated += other.evaluated
+        self.failed += other.failed
+        self.feasible += other.feasible
+        self.illegal = [a + b for a, b in zip(self.illegal, other.illegal, strict=True)]
+        self.alone = [a + b for a, b in zip(self.alone, other.alone, strict=True)]
+        self.in_order = [a + b for a, b in zip(self.in_order, other.in_order, strict=True)]
+        for reason, count in other.pruned.items():
+            self.prune(reason, count)
+        self.archive.merge(other.archive)
+        for name in ("kept", "best", "nearest", "failures"):
+            getattr(self, name).merge(getattr(other, name))
+        self.present = [a | b for a, b in zip(self.present, other.present, strict=True)]
+        if self.feasible:
+            self.relaxed.clear()
+        else:
+            for mask, (nearness, position) in other.relaxed.items():
+                self._relax(mask, nearness, position)
+
+    def prune(self, reason: str, count: int) -> None:
+        """Account for ``count`` designs discarded by a bound."""
+        self.pruned[reason] = self.pruned.get(reason, 0) + count
+
+    # -- checkpoints ------------------------------------------------------------------------------
+
+    def pack(self, extra: Mapping[str, Any]) -> bytes:
+        """The tally and ``extra`` (JSON values) as bytes that :meth:`unpack` reads; no code in them."""
+        arrays: dict[str, NDArray[Any]] = {
+            f"archive.{name}": array for name, array in self.archive.state().items()
+        }
+        for name in ("kept", "best", "nearest", "failures"):
+            record: Records = getattr(self, name)
+            arrays |= {f"{name}.keys": record.keys, f"{name}.positions": record.positions}
+            arrays |= {f"{name}.column.{column}": array for column, array in record.columns.items()}
+        arrays |= {f"present.{at}": np.packbits(seen) for at, seen in enumerate(self.present)}
+        facts = {
+            "options": self.options,
+            "outside": self.outside,
+            "illegal": self.illegal,
+            "pruned": self.pruned,
+            "evaluated": self.evaluated,
+            "failed": self.failed,
+            "feasible": self.feasible,
+            "alone": self.alone,
+            "in_order": self.in_order,
+            "relaxed": [[mask, nearness, position] for mask, (nearness, position) in self.relaxed.items()],
+            "extra": extra,
+        }
+        arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **arrays)
+        return buffer.getvalue()
+
+    @classmethod
+    def unpack(cls, problem: Problem, data: bytes) -> tuple[Tally, dict[str, Any]]:
+        """The tally and extra values that :meth:`pack` wrote."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        facts = json.loads(arrays["facts"].tobytes())
+        tally = cls(problem, **facts["options"])
+        for name in ("outside", "illegal", "pruned", "evaluated", "failed", "feasible", "alone", "in_order"):
+            setattr(tally, name, facts[name])
+        tally.relaxed = {mask: (nearness, position) for mask, nearness, position in facts["relaxed"]}
+        tally.archive = Archive.from_state(
+            {
+                name.removeprefix("archive."): array
+                for name, array in arrays.items()
+                if name.startswith("archive.")
+            }
+        )
+        for name in ("kept", "best", "nearest", "failures"):
+            record: Records = getattr(tally, name)
+            record.keys, record.positions = arrays[f"{name}.keys"], arrays[f"{name}.positions"]
+            for column in record.columns:
+                record.columns[column] = arrays[f"{name}.column.{column}"]
+        tally.present = [
+            np.unpackbits(arrays[f"present.{at}"], count=len(seen)).astype(np.bool_)
+            for at, seen in enumerate(tally.present)
+        ]
+        return tally, facts["extra"]
+
+
+def _shuffled(positions: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+    """A seeded hash of each position, uniform in [0, 1): SplitMix64 (Steele et al. 2014), its top 53 bits."""
+    with np.errstate(over="ignore"):
+        x = positions.astype(np.uint64) + np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
+        x += np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    hashed: NDArray[np.float64] = (x >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return hashed
