@@ -1,0 +1,88 @@
+"""Teams side by side on the same space: what each finds, why it fails, and what would unlock it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dse.errors import InputError
+from dse.problem import Problem
+from dse.study.result import Result
+from dse.study.unlock import Unlock, survey
+
+__all__ = ["Comparison", "TeamReport", "Unlock", "compare"]
+
+SURVEY_LIMIT = 50_000_000
+"""Designs of the whole space beyond which unlocks are not looked for, since that takes a pass over all of it."""
+
+
+@dataclass(frozen=True)
+class TeamReport:
+    """One team's result. ``unlocks`` and ``departures`` are empty for a team that has a feasible design.
+
+    ``departures`` are the ways in which feasible designs of the whole space leave the team: each takes at least one.
+    """
+
+    team: str
+    result: Result
+    unlocks: tuple[Unlock, ...] = ()
+    departures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The reports of the teams, and the result of the whole space, which says what feasible designs share."""
+
+    problem: Problem
+    rows: tuple[TeamReport, ...]
+    whole: Result | None = None
+    note: str = ""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether any team found a feasible design."""
+        return any(row.result.feasible for row in self.rows)
+
+
+def compare(
+    problem: Problem,
+    teams: Sequence[str] | None = None,
+    *,
+    solve: Callable[..., Result] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Search the space once for each team (default: all of the problem's) and once for everybody.
+
+    Args:
+        solve: called as ``solve(problem, team=..., **options)`` for each team; by default
+            :func:`dse.study.study.search`, which takes ``solver``, ``seed``, ``n_trials``, ``timeout`` and ``workers``.
+
+    Raises:
+        InputError: an unknown team, or no team at all.
+    """
+    if solve is None:
+        from dse.study.study import search as solve
+    names = list(teams) if teams else list(problem.teams)
+    if not names:
+        raise InputError(f"{problem.name} declares no teams to compare")
+    found = {name: problem.team(name) for name in names}
+    (everything,) = problem.everything.boxes
+    results = {name: solve(problem, team=name, **options) for name in names}
+    whole_team = next((name for name in names if any(box == everything for box in found[name].boxes)), None)
+    whole = results[whole_team] if whole_team else solve(problem, team=None, **options)
+    failing = [name for name in names if not results[name].feasible and name != whole_team]
+    exact = whole.promise == "exact" and whole.status == "complete"
+    wishes = {}
+    note = ""
+    if failing and whole.feasible:
+        if exact and problem.size <= SURVEY_LIMIT:
+            wishes = dict(zip(failing, survey(problem, [found[name] for name in failing]), strict=True))
+        else:
+            note = "what would unlock a team is not known: that takes an exact search of the whole space"
+    rows = []
+    for name in names:
+        wish = wishes.get(name)
+        unlocks, departures = (wish.unlocks(), wish.departures()) if wish else ((), ())
+        rows.append(TeamReport(name, results[name], unlocks, departures))
+    return Comparison(problem, tuple(rows), whole, note)

@@ -1,0 +1,199 @@
+"""From a tally to a result: positions become designs, and what was lost is said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation import Blocks, Undefined, evaluate_nodes, judge
+from dse.problem import Design, Problem, Team
+from dse.study.accounting import Accounting, Funnel, FunnelLine
+from dse.study.exact import ExactRun
+from dse.study.result import FrontPoint, Kept, Miss, Relaxation, Result, Trait, design_text
+from dse.study.tally import Tally
+
+__all__ = ["design_metrics", "exact_result", "loss_names", "miss_of", "traits_of"]
+
+
+def exact_result(
+    problem: Problem,
+    team: Team,
+    solver: str,
+    run: ExactRun,
+    *,
+    seed: int = 0,
+    note: str = "",
+    clock: Mapping[str, Any] | None = None,
+) -> Result:
+    """The result of an exact run, complete or stopped."""
+    return _Reader(problem, team, run.tally).result(run, solver, seed, note, clock or {})
+
+
+def design_metrics(
+    problem: Problem, design: Design, measured: Mapping[str, float] | None = None
+) -> dict[str, float | bool | str | None]:
+    """Every metric of a design in base units, by the scalar reference; None where it is undefined."""
+    known = {name: m for name, m in problem.metrics.items() if not _unknown(problem, m.node, measured or {})}
+    values = evaluate_nodes(problem, design, [metric.node for metric in known.values()], measured)
+    metrics: dict[str, float | bool | str | None] = dict.fromkeys(problem.metrics)
+    for name, metric in known.items():
+        value = values[metric.node]
+        metrics[name] = (
+            value + 0.0 if isinstance(value, float) else None if isinstance(value, Undefined) else str(value)
+        )
+    return metrics
+
+
+def _unknown(problem: Problem, node: int, measured: Mapping[str, float]) -> bool:
+    return any(name not in measured for name in problem.graph.leaves(node, "measured"))
+
+
+def loss_names(problem: Problem) -> list[str]:
+    """The names of the funnel's lines: constraints, then ``<objective> finite``."""
+    return [c.name for c in problem.constraints] + [f"{o.name} finite" for o in problem.objectives]
+
+
+def funnel_of(problem: Problem, tally: Tally, *, exact: bool) -> Funnel:
+    """Where legal designs were lost. A line that lost none is shown for constraints only."""
+    lines = [
+        FunnelLine(name, tally.alone[at], tally.in_order[at], exact)
+        for at, name in enumerate(loss_names(problem))
+        if at < len(problem.constraints) or tally.alone[at]
+    ]
+    return Funnel(tally.evaluated, tally.failed, tuple(lines), tally.feasible, exact)
+
+
+def miss_of(
+    problem: Problem, index: int | None, design: Design, measured: Mapping[str, float] | None = None
+) -> Miss:
+    """By how much a design misses its constraints."""
+    verdict = judge(problem, design, measured)
+    violations = {
+        c.name: violation
+        for c, violation in zip(problem.constraints, verdict.violations, strict=True)
+        if violation > 0.0
+    }
+    return Miss(index, design, violations, design_metrics(problem, design, measured), verdict.nearness)
+
+
+def traits_of(problem: Problem, present: list[NDArray[np.bool_]]) -> tuple[Trait, ...]:
+    """What all feasible designs share, from which values occur among them. Dimensions of one value say nothing."""
+    traits = []
+    for dimension, seen in zip(problem.dimensions, present, strict=True):
+        values = np.flatnonzero(seen)
+        if len(seen) > 1 and 0 < len(values) < len(seen):
+            traits.append(Trait(dimension.name, tuple(dimension.label(int(at)) for at in values), len(seen)))
+    return tuple(traits)
+
+
+class _Reader:
+    """Reads the designs behind a tally's positions."""
+
+    def __init__(self, problem: Problem, team: Team, tally: Tally) -> None:
+        self.problem = problem
+        self.team = team
+        self.tally = tally
+        self.blocks = Blocks(problem, team, metrics=False)
+
+    def _design(self, position: int) -> tuple[int, Design]:
+        digits = self.blocks.digits_of(position)
+        return self.problem.index_of(digits), self.problem.design_at(digits)
+
+    def _point(self, position: int, ties: int = 1, tied: tuple[int, ...] = ()) -> FrontPoint:
+        index, design = self._design(position)
+        metrics = design_metrics(self.problem, design)
+        verdict = judge(self.problem, design)
+        objectives = {o.name: v for o, v in zip(self.problem.objectives, verdict.objectives, strict=True)}
+        return FrontPoint(index, design, objectives, metrics, ties, tied)
+
+    def _miss(self, position: int) -> Miss:
+        index, design = self._design(position)
+        return miss_of(self.problem, index, design)
+
+    def _front(self) -> tuple[FrontPoint, ...]:
+        """In the order of the first objective, best first, then the next."""
+        _, positions, ties = self.tally.archive.to_arrays()
+        tied: list[tuple[int, ...]] = [()] * len(positions)
+        if self.tally.archive.keep_ties:
+            tied = [
+                tuple(self._design(int(p))[0] for p in group) for group in self.tally.archive.tied_positions()
+            ]
+        rows = zip(positions, ties, tied, strict=True)
+        return tuple(self._point(int(position), int(count), group) for position, count, group in rows)
+
+    def _relaxations(self) -> tuple[Relaxation, ...]:
+        names = [c.name for c in self.problem.constraints]
+        found = []
+        for mask, (_, position) in sorted(self.tally.relaxed.items(), key=lambda item: (item[1], item[0])):
+            chosen = tuple(name for at, name in enumerate(names) if mask >> at & 1)
+            found.append(Relaxation(chosen, self._miss(position)))
+        return tuple(found)
+
+    def _accounting(self, complete: bool) -> Accounting:
+        tally, total = self.tally, self.problem.size
+        outside = total - self.blocks.total + tally.outside
+        illegal_by: dict[str, int] = {}
+        for rule, count in zip(self.problem.rules, tally.illegal, strict=True):
+            illegal_by[rule.name] = illegal_by.get(rule.name, 0) + count
+        illegal, pruned = sum(illegal_by.values()), sum(tally.pruned.values())
+        unvisited = total - outside - illegal - tally.evaluated - pruned
+        if complete and unvisited:
+            raise RuntimeError(f"{unvisited:,} designs were not accounted for")
+        return Accounting(
+            total, outside, illegal, tally.evaluated, pruned, unvisited, illegal_by, dict(tally.pruned)
+        )
+
+    def _kept(self) -> Kept:
+        kept = self.tally.kept
+        order = np.argsort(kept.positions, kind="stable")
+        positions = kept.positions[order]
+        columns = {name: column[order] for name, column in kept.columns.items()}
+        arrays = self.blocks.digit_arrays(positions)
+        names = self.problem.names
+        digits = np.column_stack([arrays[name] for name in names]) if names else np.zeros((len(positions), 0))
+        signs = np.array([o.sign for o in self.problem.objectives])
+        objectives, violations = columns["objectives"] * signs + 0.0, columns["violations"]
+        failed = columns["failed"][:, 0] > 0.0
+        infinite = np.isposinf(columns["objectives"]).any(axis=1)
+        feasible = ~failed & ~infinite & ~(violations > 0.0).any(axis=1)
+        complete = len(positions) == self.tally.evaluated
+        return Kept(
+            digits.astype(np.intp), objectives, violations, feasible, failed, self.tally.evaluated, complete
+        )
+
+    def _failures(self) -> tuple[tuple[str, int, str], ...]:
+        found = []
+        for position in self.tally.failures.positions:
+            index, design = self._design(int(position))
+            found.append((judge(self.problem, design).reason, index, design_text(self.problem, design)))
+        return tuple(found)
+
+    def result(self, run: ExactRun, solver: str, seed: int, note: str, clock: Mapping[str, Any]) -> Result:
+        tally = self.tally
+        complete = run.status == "complete"
+        nearest = None
+        if not tally.feasible and len(tally.nearest.positions):
+            nearest = self._miss(int(tally.nearest.positions[0]))
+        return Result(
+            problem=self.problem,
+            team=self.team.name,
+            solver=solver,
+            promise="exact",
+            status=run.status,
+            accounting=self._accounting(complete),
+            funnel=funnel_of(self.problem, tally, exact=complete and not tally.pruned),
+            front=self._front(),
+            nearest_miss=nearest,
+            relaxations=() if tally.feasible else self._relaxations(),
+            traits=traits_of(self.problem, tally.present) if tally.feasible else (),
+            best=tuple(self._point(int(position)) for position in tally.best.positions),
+            failures=self._failures(),
+            seed=seed,
+            n_trials=tally.evaluated,
+            note=note,
+            run=clock,
+            kept=self._kept(),
+        )
