@@ -99,8 +99,9 @@ def explain(problem: Problem, design: Design, measured: Mapping[str, float] | No
     tree = _Tree(problem, design, given)
     broken = [rule for rule in problem.rules if tree.value(rule.check) is not True]
     if broken:
-        verdict = judge(problem, design, {**dict.fromkeys(lacking, 0.0), **given})
-        return Explanation(design, index, verdict, broken=tuple(map(tree.broken, broken)))
+        rules = tuple(map(tree.broken, broken))
+        verdict = Verdict(State.ILLEGAL, rules[0].because, broken[0])
+        return Explanation(design, index, verdict, broken=rules)
     needed = {n for c in problem.constraints for n in (c.bound.lhs, c.bound.rhs)} | {
         o.node for o in problem.objectives
     }
@@ -223,16 +224,8 @@ class _Tree:
 
     def broken(self, rule: Rule) -> BrokenRule:
         """A broken rule and what its condition read."""
-        text = render(self.graph, rule.check, self.names)
-        step = Step(
-            "rule",
-            rule.name,
-            text,
-            self.plain(rule.check),
-            self.shown(rule.check),
-            "",
-            self._inside(rule.check),
-        )
+        value, shown_value = self.plain(rule.check), self.shown(rule.check)
+        step = Step("rule", rule.name, rule.text, value, shown_value, "", self._inside(rule.check))
         return BrokenRule(rule.name, self.sentence(rule.because), step)
 
     def steps(self, node: int) -> tuple[Step, ...]:
@@ -305,20 +298,19 @@ class _Tree:
         values = {n: self.value(n) for n in self._alternatives(node)}
         best = next((n for n, value in values.items() if value == self.value(node)), None)
         if best is None:
-            return "", ", ".join(f"{self._branch(n)} {self.shown(n)}" for n in values)
+            return "", ", ".join(map(self._beside, values))
         sign = " > " if found.op == "max" else " < "
-        text = f"{self._branch(best)} {self._beside(best)}"
+        text = self._beside(best)
         for other, value in values.items():
             if other != best:
-                text += (
-                    f"{' = ' if value == values[best] else sign}{self._branch(other)} {self._beside(other)}"
-                )
+                text += f"{' = ' if value == values[best] else sign}{self._beside(other)}"
                 sign = ", "
         return self._branch(best), text
 
     def _beside(self, node: int) -> str:
-        """The value of a branch, unless the branch is a number itself."""
-        return "" if self.graph[node].op == "const" else self.shown(node)
+        """A branch with its value, unless it is written as its value."""
+        branch, value = self._branch(node), self.shown(node)
+        return branch if self.graph[node].op == "const" else f"{branch} {value}"
 
     def _branch(self, node: int) -> str:
         return self.names.get(node) or render(self.graph, node, self.names)

@@ -1,0 +1,59 @@
+"""``dse search``: the best designs of a space, and an account of all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli import emit
+from dse.cli.options import code_option, format_option, search_options, space_argument, team_option
+
+if TYPE_CHECKING:
+    from dse.study.result import Result
+
+__all__ = ["command", "report"]
+
+
+@click.command("search")
+@space_argument()
+@team_option()
+@search_options()
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K best designs of one objective.")
+@click.option("--objective", metavar="NAME", help="With --top: which objective; default: the first.")
+@format_option
+@code_option()
+def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: bool, **options: Any) -> int:
+    """Find the best designs of SPACE.
+
+    Prints the Pareto front (or the best design, of one objective), how every other design was accounted for, and what
+    each constraint rejects. Without a feasible design it says what comes closest and what would help, and exits with 1.
+    """
+    from dse.cli.loading import load_space, tell_warnings
+    from dse.cli.running import run_search
+
+    problem = load_space(space, settings, code=code)
+    tell_warnings(problem)
+    result = run_search(problem, **options)
+    report(result, form, options["out"])
+    return 0 if result.feasible else 1
+
+
+def report(result: Result, form: str, out: Path | None) -> None:
+    """Print a result in the format that was asked for."""
+    from dse.cli.summary import result_lines
+    from dse.study.result import columns, point_row
+
+    problem = result.problem
+    if form == "json":
+        click.echo(result.to_json(), nl=False)
+    elif form == "csv":
+        points = result.best or result.front
+        emit.as_csv(columns(problem), [point_row(problem, point) for point in points])
+        if not result.feasible:
+            emit.note("\n".join(result_lines(result)))
+    else:
+        emit.lines(result_lines(result))
+    if out is not None:
+        emit.note(f"kept in {out}: go on with dse resume {out}, check with dse verify {out}")

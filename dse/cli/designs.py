@@ -1,0 +1,107 @@
+"""Designs and their metrics in words and as tables that fit the width."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dse.cli.text import GAP, aligned, paragraph, width, widths
+from dse.expressions import Value
+from dse.problem import Problem, shown
+from dse.study.result import FrontPoint, design_text
+from dse.units import format_value
+
+__all__ = ["MOST_ROWS", "ambitions", "assignments", "metric_text", "point_lines"]
+
+MOST_ROWS = 50
+"""Rows of a table for people; the other formats have all."""
+
+
+def metric_text(problem: Problem, name: str, value: float | bool | str | None) -> str:
+    """A metric's value in its declared unit; ``-`` when there is none."""
+    if value is None:
+        return "-"
+    return format_value(value, problem.metrics[name].unit) if isinstance(value, float) else shown(value)
+
+
+def ambitions(problem: Problem) -> str:
+    """``maximize accuracy, minimize latency``."""
+    return ", ".join(f"{o.direction} {o.name}" for o in problem.objectives) or "no objective"
+
+
+def assignments(problem: Problem, values: Mapping[str, Value]) -> str:
+    """``detector=Det-L distill=false``, of some or all dimensions."""
+    units = {d.name: d.unit for d in problem.dimensions}
+    texts = ((name, shown(value, units[name])) for name, value in values.items())
+    return " ".join(f"{name}='{text}'" if " " in text else f"{name}={text}" for name, text in texts)
+
+
+def _metrics_shown(problem: Problem, room: int, texts: Mapping[str, list[str]]) -> list[str]:
+    """The metrics that fit into ``room`` columns: objectives first, then bounded ones, then the rest."""
+    first = [o.name for o in problem.objectives]
+    bounded = [c.metric for c in problem.constraints if c.metric]
+    chosen = []
+    for name in dict.fromkeys([*first, *bounded, *problem.metrics]):
+        room -= max(map(len, texts[name])) + GAP
+        if room < 0 and name not in first:
+            break
+        chosen.append(name)
+    return [
+        *dict.fromkeys(first),
+        *(name for name in problem.metrics if name in chosen and name not in first),
+    ]
+
+
+def point_lines(problem: Problem, points: Sequence[FrontPoint], *, indent: int = 2) -> list[str]:
+    """Designs as a table: what differs between them in columns, what they share in a line above it.
+
+    When the columns do not fit, the designs follow the table of metrics, one paragraph each.
+    """
+    points, left_out = points[:MOST_ROWS], len(points) - MOST_ROWS
+    if len(points) == 1:
+        return _single(problem, points[0], indent)
+    varying = [d for d in problem.dimensions if len({repr(p.design[d.name]) for p in points}) > 1]
+    names = {d.name for d in varying}
+    shared = {name: value for name, value in points[0].design.items() if name not in names}
+    lines = paragraph(f"all: {assignments(problem, shared)}", indent=indent, hanging=5) if shared else []
+    ties = [[str(p.ties)] for p in points] if any(p.ties > 1 for p in points) else []
+    texts = {
+        name: [name, *(metric_text(problem, name, p.metrics.get(name)) for p in points)]
+        for name in problem.metrics
+    }
+    numbers = [["#", *map(str, range(1, len(points) + 1))]]
+    designs = [[d.name, *(shown(p.design[d.name], d.unit) for p in points)] for d in varying]
+    tail = [["ties", *(row[0] for row in ties)]] if ties else []
+    room = (
+        width()
+        - indent
+        - sum(size + GAP for size in widths(list(zip(*numbers, *designs, *tail, strict=True))))
+    )
+    needed = sum(max(map(len, texts[o.name])) + GAP for o in problem.objectives)
+    beside = needed <= room
+    if not beside:
+        room = width() - indent - sum(size + GAP for size in widths(list(zip(*numbers, *tail, strict=True))))
+    metrics = [texts[name] for name in _metrics_shown(problem, room, texts)]
+    columns = [*numbers, *(designs if beside else []), *metrics, *tail]
+    first_number = 1 + (len(designs) if beside else 0)
+    right = {0, *range(first_number, len(columns))}
+    lines += aligned([list(row) for row in zip(*columns, strict=True)], right=right, indent=indent)
+    if not beside:
+        for at, point in enumerate(points, start=1):
+            own = {d.name: point.design[d.name] for d in varying}
+            lines += paragraph(f"{at}: {assignments(problem, own)}", indent=indent, hanging=3)
+    if left_out > 0:
+        lines.append(f"{' ' * indent}... and {left_out:,} more; --format csv has all")
+    return lines
+
+
+def _single(problem: Problem, point: FrontPoint, indent: int) -> list[str]:
+    lines = paragraph(design_text(problem, point.design), indent=indent)
+    metrics = ", ".join(
+        f"{name} {metric_text(problem, name, point.metrics.get(name))}" for name in problem.metrics
+    )
+    lines += paragraph(metrics, indent=indent)
+    if point.ties > 1:
+        lines += paragraph(
+            f"{point.ties:,} designs tie; this is the one with the lowest index", indent=indent
+        )
+    return lines

@@ -1,0 +1,157 @@
+"""The command group: a static list of sub-commands, loaded on use, and what each kind of ending exits with."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dse import __version__
+from dse.errors import DseError, SpaceError, nearest
+
+__all__ = ["COMMANDS", "Commands", "main"]
+
+COMMANDS = {
+    "list": "The spaces that come with dse, with title and size.",
+    "new": "Write a commented starter space file.",
+    "check": "Read a space file and report everything wrong with it.",
+    "show": "What a space consists of; --count for exact legal counts.",
+    "search": "Find the best designs and account for all others.",
+    "compare": "Teams side by side: what each can reach, and why not.",
+    "sweep": "One search for each value of a setting.",
+    "explain": "The cost of one design, term by term.",
+    "plot": "Draw the Pareto front as PNG, SVG and HTML.",
+    "resume": "Continue a search that was stopped.",
+    "verify": "Check a stored result against its problem.",
+    "solvers": "The installed solvers, what they promise and need.",
+    "schema": "The JSON Schema of space files, for editors.",
+}
+"""Every sub-command with its line in ``dse --help``; the module ``dse.cli.commands.NAME`` has the rest."""
+
+EPILOG = """\b
+Exit codes:
+  0   found: a feasible design, or the command did what was asked
+  1   no feasible design; the explanation is the output
+  2   bad input: a space file, an option or a value cannot be used
+  3   interrupted; what was found so far is kept in the run's folder
+  4   verification failed: a stored result does not hold
+  70  an error of dse itself; --debug or DSE_DEBUG=1 shows where
+  141 whoever read the output closed it early
+
+SPACE is the name of a shipped space (see dse list) or the path of a space file."""
+
+INTERRUPTED, OWN_ERROR, BROKEN_PIPE = 3, 70, 141
+
+
+class Commands(click.Group):
+    """The sub-commands. A command returns its exit code; None is 0."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads the module of one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = import_module(f"dse.cli.commands.{cmd_name}").command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command, or suggests the nearest one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"unknown command {args[0]!r}{nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list for ``--help`` without loading any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the sub-command; a reader that went away ends it quietly."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _abandon_output()
+            ctx.exit(BROKEN_PIPE)
+        return code
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Runs the command line and exits, or with ``standalone_mode=False`` returns and lets errors pass."""
+        words = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in words or bool(os.environ.get("DSE_DEBUG"))
+        words = [word for word in words if word != "--debug"]  # it may stand anywhere
+        prog_name = prog_name or "dse"
+        cause: BaseException
+        if not standalone_mode:
+            return super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(2)
+        except (click.Abort, KeyboardInterrupt, DseError, OSError) as error:
+            (exit_code, message), cause = _ending(error), error
+        except Exception as error:  # noqa: BLE001 - the last resort: one line for people instead of a traceback
+            exit_code, message, cause = OWN_ERROR, _own_error(error), error
+        else:
+            sys.exit(code if isinstance(code, int) else 0)
+        click.echo(message, err=True)
+        if debug:
+            traceback.print_exception(cause)
+        sys.exit(exit_code)
+
+
+def _ending(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error that the user can do something about, and what is said of it."""
+    if isinstance(error, DseError):
+        return error.exit_code, str(error) if isinstance(error, SpaceError) else f"error: {error}"
+    if isinstance(error, OSError):
+        if error.strerror is None:
+            return OWN_ERROR, _own_error(error)
+        where = f"{error.filename}: " if error.filename else ""
+        return 2, f"error: {where}{error.strerror}"
+    return INTERRUPTED, "interrupted; with --out FOLDER a search can be resumed"
+
+
+def _own_error(error: BaseException) -> str:
+    what = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    return f"error in dse itself: {what}. Please report it with the command and what --debug adds."
+
+
+def _abandon_output() -> None:
+    """Points standard output at nothing, so that Python's last flush does not fail as well."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - stays open until the end
+
+
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+)
+@click.version_option(__version__, prog_name="dse")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def main() -> None:
+    """Explore a design space: declare it once, get its best designs and an account of every other.
+
+    Start with: dse list, dse compare camera, dse new mine.
+    """

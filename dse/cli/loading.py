@@ -1,0 +1,62 @@
+"""From what the user typed to a problem and a search; the imports that cost time are in here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.cli.emit import note
+
+if TYPE_CHECKING:
+    from dse.problem import Problem
+
+__all__ = ["is_run", "load_space", "solver_options", "unchecked"]
+
+
+def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
+    """The problem of a shipped space or a file, with its settings.
+
+    ``code`` None leaves Python code alone and loads what can be had without it; False refuses a space with code.
+    """
+    from dse.errors import InputError
+    from dse.problem.library import load
+
+    if Path(space).is_dir():
+        hint = "a run: use dse resume, verify or plot" if is_run(space) else "a folder"
+        raise InputError(f"{space!r} is {hint}, but a space is a YAML file or the name of a shipped space")
+    problem = load(space, settings, code=bool(code))
+    if code is False and (names := unchecked(problem)):
+        raise InputError(f"{space!r} runs code ({', '.join(names)}), which --no-code refuses")
+    return problem
+
+
+def unchecked(problem: Problem) -> list[str]:
+    """What of a problem is code: a traced cost function, a measuring program or function."""
+    found = []
+    if problem.cost:
+        found.append(f"cost: {problem.cost}")
+    if problem.measurement is not None:
+        found.append(f"measure: {problem.measurement.function or ' '.join(problem.measurement.command)}")
+    return found
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a path is a folder that a search was kept in."""
+    return (Path(path) / "manifest.json").is_file()
+
+
+def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+    """The options for a solver; values are read as YAML scalars."""
+    from dse.space.scalars import read_plain
+
+    options: dict[str, Any] = {name: read_plain(text) for name, text in extra}
+    if sampler is not None:
+        options["sampler"] = sampler
+    return options
+
+
+def tell_warnings(problem: Problem) -> None:
+    """The problem's warnings, as notes."""
+    for warning in problem.warnings:
+        note(f"warning: {warning}")

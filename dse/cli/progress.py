@@ -1,0 +1,85 @@
+"""Progress on a terminal: share done, rate and time left. Nothing at all in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+__all__ = ["Reported", "progress_bar"]
+
+_PATIENCE = 0.5
+"""Seconds before the bar appears, so that short searches show none."""
+
+
+class Reported(Protocol):
+    """What a search reports while it runs."""
+
+    @property
+    def done(self) -> int:
+        """Designs or trials finished."""
+        ...
+
+    @property
+    def share(self) -> float:
+        """The share finished, 0 to 1."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        ...
+
+
+@contextmanager
+def progress_bar(label: str = "searching") -> Iterator[Callable[[Any], None] | None]:
+    """Yields what to call with each :class:`Reported`; None when standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _Bar(label)
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.started = time.monotonic()
+        self.shown: RichProgress | None = None
+
+    def update(self, reported: Reported) -> None:
+        elapsed = time.monotonic() - self.started
+        if self.shown is None:
+            if elapsed < _PATIENCE:
+                return
+            self._open()
+        assert self.shown is not None
+        rate = f"{reported.done / elapsed:,.0f} {reported.unit}/s" if reported.done else ""
+        self.shown.update(self.shown.task_ids[0], completed=reported.share, rate=rate)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        self.shown = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=4)
+        self.shown.add_task(self.label, total=1.0, rate="")
+        self.shown.start()
+
+    def close(self) -> None:
+        if self.shown is not None:
+            self.shown.stop()

@@ -1,0 +1,91 @@
+"""Running searches for commands: progress on a terminal, and Ctrl-C that keeps what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dse.cli.loading import solver_options
+from dse.cli.progress import progress_bar
+from dse.errors import InputError, Interrupted, nearest
+from dse.problem import Problem
+from dse.study.result import Result
+from dse.study.study import Study
+
+__all__ = ["finish", "run_search"]
+
+
+def run_search(
+    problem: Problem,
+    *,
+    team: str | None = None,
+    solver: str = "auto",
+    sampler: str | None = None,
+    extra: Sequence[tuple[str, str]] = (),
+    seed: int = 0,
+    n_trials: int | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+    out: Path | None = None,
+    top: int | None = None,
+    objective: str | None = None,
+    label: str = "searching",
+) -> Result:
+    """One search, as the command line's options describe it.
+
+    Raises:
+        Interrupted: it was stopped with Ctrl-C; with ``out`` its state is kept.
+    """
+    options = dict(solver_options(sampler, extra))
+    study = Study(
+        problem,
+        team=team,
+        solver=solver,
+        seed=seed,
+        folder=out,
+        workers=workers,
+        top=top or 0,
+        objective=_objective(problem, top, objective),
+        options=options,
+    )
+    return finish(study, out, n_trials=n_trials, timeout=timeout, label=label)
+
+
+def _objective(problem: Problem, top: int | None, name: str | None) -> str | None:
+    """The objective that ``--top`` ranks by."""
+    known = [o.name for o in problem.objectives]
+    if name is not None and top is None:
+        raise click.UsageError("--objective chooses what --top ranks by; give --top K as well")
+    if name is not None and name not in known:
+        raise InputError(f"unknown objective {name!r}{nearest(name, known)}")
+    if top is not None and not known:
+        raise InputError("--top needs an objective, and this space has none")
+    return name or (known[0] if top is not None else None)
+
+
+def finish(
+    study: Study,
+    folder: Path | None,
+    *,
+    n_trials: int | None = None,
+    timeout: float | None = None,
+    label: str = "searching",
+) -> Result:
+    """Run a study to its end or its budget.
+
+    Raises:
+        Interrupted: it was stopped with Ctrl-C.
+    """
+    try:
+        with progress_bar(label) as progress:
+            return study.run(n_trials=n_trials, timeout=timeout, progress=progress)
+    except (KeyboardInterrupt, Interrupted):
+        kept = (
+            f"what was found is kept; go on with dse resume {folder}"
+            if folder is not None
+            else "nothing is kept; with --out FOLDER it could be resumed"
+        )
+        raise Interrupted(f"interrupted: {kept}") from None

@@ -1,0 +1,150 @@
+"""A result in words: the accounting that sums up, the funnel, the front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dse.cli.designs import ambitions, point_lines
+from dse.cli.misses import UnlockLike, failure_lines
+from dse.cli.text import aligned, count, paragraph, plural
+from dse.problem import Problem
+from dse.study.accounting import Accounting, FunnelLine
+from dse.study.result import Result
+
+__all__ = [
+    "account_lines",
+    "front_lines",
+    "funnel_lines",
+    "heading",
+    "result_lines",
+    "solver_lines",
+    "trait_lines",
+]
+
+_PARTS = ("outside", "illegal", "evaluated", "pruned", "unvisited")
+_WHY = {
+    "outside": "excluded by the team",
+    "illegal": "break a rule",
+    "evaluated": "judged one by one",
+    "pruned": "discarded by a bound",
+    "unvisited": "not reached",
+}
+
+
+def heading(problem: Problem) -> list[str]:
+    """The name and title of the space, and the inputs that differ from the file's."""
+    lines = paragraph(f"{problem.name}: {problem.title}" if problem.title else problem.name)
+    for name, value in problem.overrides:
+        lines += paragraph(f"with {name} = {value}", indent=2)
+    return lines
+
+
+def solver_lines(result: Result) -> list[str]:
+    """Which solver ran, why, and what its answer is worth."""
+    worth = {
+        "complete": "every design is accounted for",
+        "exhausted": "every legal design was evaluated",
+        "stopped": "stopped before the end; what follows is what was found so far",
+    }[result.status]
+    if result.promise == "sampling" and result.status == "stopped":
+        worth = f"a sample of {plural(result.n_trials, 'trial')}; better designs may exist"
+    note = f" ({result.note})" if result.note else ""
+    return paragraph(f"solver {result.solver}{note}: {worth}")
+
+
+def account_lines(accounting: Accounting, *, indent: int = 2) -> list[str]:
+    """The accounting: parts that sum to the total."""
+    rows = [["designs", count(accounting.total), ""]]
+    for part in _PARTS:
+        number = getattr(accounting, part)
+        if number or part == "evaluated":
+            split = {"illegal": accounting.illegal_by, "pruned": accounting.pruned_by}.get(part, {})
+            rows.append([f"  {part}", count(number), _split(split) or _WHY[part]])
+    return _wrapped_last(rows, indent)
+
+
+def _split(parts: Mapping[str, int]) -> str:
+    shares = sorted(((n, name) for name, n in parts.items() if n), key=lambda share: -share[0])
+    return ", ".join(f"{name} {count(n)}" for n, name in shares)
+
+
+def _wrapped_last(rows: list[list[str]], indent: int) -> list[str]:
+    """Rows of label, number, remark; the remark wraps under itself."""
+    lines = []
+    heads = aligned([row[:2] for row in rows], right={1}, indent=indent, header=False)
+    for head, row in zip(heads, rows, strict=True):
+        lines += paragraph(
+            f"{head.strip()}  {row[2]}".rstrip(),
+            indent=len(head) - len(head.lstrip()),
+            hanging=len(head.lstrip()) + 2,
+        )
+    return lines
+
+
+def _lost(line: FunnelLine, number: int) -> str:
+    return count(number) if line.exact else f"at least {count(number)}"
+
+
+def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
+    """From legal designs to feasible ones: what each constraint rejects, in order and by itself."""
+    funnel = result.funnel
+    texts = {constraint.name: constraint.text for constraint in result.problem.constraints}
+    left, rows = funnel.legal, [["", "rejects", "alone", "left"], ["legal", "", "", count(funnel.legal)]]
+    if funnel.failed:
+        left -= funnel.failed
+        rows.append(["failed (no value)", count(funnel.failed), "", count(left)])
+    for line in funnel.lines:
+        left -= line.in_order
+        rest = count(left) if funnel.exact else ""
+        rows.append(
+            [texts.get(line.name, line.name), _lost(line, line.in_order), _lost(line, line.alone), rest]
+        )
+    rows.append(
+        ["feasible", "", "", count(funnel.feasible) if funnel.exact else f"at least {count(funnel.feasible)}"]
+    )
+    return aligned(rows, right={1, 2, 3}, indent=indent)
+
+
+def front_lines(result: Result, *, indent: int = 2) -> list[str]:
+    """The front, or the best designs that were asked for."""
+    problem = result.problem
+    points = result.best or result.front
+    if result.best:
+        title = f"best {plural(len(points), 'design')}"
+    elif len(problem.objectives) == 1:
+        title = f"best design ({ambitions(problem)})"
+    else:
+        title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
+    return [*paragraph(title), *point_lines(problem, points, indent=indent)]
+
+
+def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
+    """What every feasible design has in common."""
+    if not result.traits:
+        return []
+    feasible = plural(result.funnel.feasible, "feasible design")
+    text = f"all {feasible} share: {'; '.join(trait.text for trait in result.traits)}"
+    return paragraph(text, indent=indent)
+
+
+def result_lines(
+    result: Result, unlocks: tuple[UnlockLike, ...] = (), departures: tuple[str, ...] = ()
+) -> list[str]:
+    """Everything about one search. Without a feasible design: why, and what would help."""
+    lines = heading(result.problem)
+    if result.team != "all":
+        lines += paragraph(f"team {result.team}")
+    lines += ["", *solver_lines(result), ""]
+    if result.feasible:
+        lines += [*front_lines(result), *trait_lines(result)]
+    else:
+        lines += paragraph(f"no feasible design among {plural(result.funnel.legal, 'legal design')}")
+        lines += failure_lines(result, unlocks, departures)
+    lines += ["", "every design accounted for", *account_lines(result.accounting)]
+    if result.problem.constraints or result.funnel.failed:
+        lines += ["", "funnel", *funnel_lines(result)]
+    if result.failures:
+        lines += ["", "failed designs, the first of them"]
+        for reason, index, design in result.failures:
+            lines += paragraph(f"{index}: {design}: {reason}", indent=2)
+    return lines

@@ -1,0 +1,64 @@
+"""Plain text for terminals and pipes alike: aligned columns without boxes or colour, wrapped at 80 columns."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Collection, Sequence
+
+__all__ = ["aligned", "count", "paragraph", "plural", "width", "widths"]
+
+GAP = 2
+"""Blanks between columns."""
+
+
+def width() -> int:
+    """Columns to write in: the terminal's, 80 in a pipe, and within 60 to 120."""
+    return max(60, min(120, shutil.get_terminal_size((80, 24)).columns))
+
+
+def count(number: int) -> str:
+    """A count with separators; a very long one is also given as a power of ten."""
+    text = f"{number:,}"
+    return text if number < 10**21 else f"{text} (about 10^{len(str(number)) - 1})"
+
+
+def plural(number: int, word: str) -> str:
+    """``1 design``, ``480 designs``."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The width of each column of ``rows``, all equally long."""
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], *, right: Collection[int] = (), indent: int = 0, header: bool = True
+) -> list[str]:
+    """``rows`` as lines of aligned columns, those in ``right`` to the right. ``header`` rules off the first row."""
+    if not rows:
+        return []
+    sizes = widths(rows)
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(size) if at in right else cell.ljust(size)
+            for at, (cell, size) in enumerate(zip(row, sizes, strict=True))
+        ]
+        lines.append((" " * indent + (" " * GAP).join(cells)).rstrip())
+    if header:
+        lines.insert(1, " " * indent + (" " * GAP).join("-" * size for size in sizes))
+    return lines
+
+
+def paragraph(text: str, *, indent: int = 0, hanging: int = 2) -> list[str]:
+    """``text`` wrapped to the width; continued lines stand ``hanging`` further in."""
+    return textwrap.wrap(
+        text,
+        width(),
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hanging),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
