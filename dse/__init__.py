@@ -9,10 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dse.errors import DseError, NoFeasibleDesign
+    from dse.errors import DseError
+    from dse.expressions.tracer import ceil, contains, exp, floor, log, log2, maximum, minimum, sqrt, where
     from dse.problem import Problem
     from dse.problem.library import load
-    from dse.study import Planner, Result, Study, Trial, compare, search
+    from dse.study.compare import compare
+    from dse.study.planner import Planner
+    from dse.study.result import NoFeasibleDesign, Result
+    from dse.study.study import Study, search
+    from dse.study.trial import Trial
+    from dse.units import parse_quantity as quantity
 
 __version__ = "0.1.0"
 
@@ -25,30 +31,47 @@ __all__ = [
     "Study",
     "Trial",
     "__version__",
+    "ceil",
     "compare",
+    "contains",
+    "exp",
+    "floor",
     "load",
+    "log",
+    "log2",
+    "maximum",
+    "minimum",
+    "quantity",
     "search",
+    "sqrt",
+    "where",
 ]
 
 # Public name -> the module that defines it.
 _HOMES = {
     "DseError": "dse.errors",
-    "NoFeasibleDesign": "dse.errors",
-    "Planner": "dse.study",
+    "NoFeasibleDesign": "dse.study.result",
+    "Planner": "dse.study.planner",
     "Problem": "dse.problem",
-    "Result": "dse.study",
-    "Study": "dse.study",
-    "Trial": "dse.study",
-    "compare": "dse.study",
+    "Result": "dse.study.result",
+    "Study": "dse.study.study",
+    "Trial": "dse.study.trial",
+    "compare": "dse.study.compare",
     "load": "dse.problem.library",
-    "search": "dse.study",
-}
+    "search": "dse.study.study",
+    "quantity": "dse.units",
+} | dict.fromkeys(
+    ("ceil", "contains", "exp", "floor", "log", "log2", "maximum", "minimum", "sqrt", "where"),
+    "dse.expressions.tracer",
+)
+
+_ORIGINALS = {"quantity": "parse_quantity"}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
+    value: object = getattr(import_module(_HOMES[name]), _ORIGINALS.get(name, name))
     globals()[name] = value
     return value
 

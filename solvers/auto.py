@@ -38,6 +38,7 @@ class Auto(ExactSolver):
         return "optuna", f"{size:.3g} designs are too many for an exact search"
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
+        """Refuse what cannot be enumerated."""
         return refusal(problem, team)
 
     def explore(self, search: ExactSearch) -> None:

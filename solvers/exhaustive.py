@@ -52,7 +52,9 @@ class Exhaustive(ExactSolver):
     needs = frozenset({"bulk"})
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
+        """Refuse what cannot be enumerated."""
         return refusal(problem, team)
 
     def explore(self, search: ExactSearch) -> None:
+        """Evaluate block after block."""
         walk(search, _Enumeration)

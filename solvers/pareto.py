@@ -78,7 +78,7 @@ class _Prefixes:
             self.evaluators[depth] = BulkEvaluator(self.problem, roots)
 
     def __len__(self) -> int:
-        return -(-self.roots // _PIECE)
+        return math.ceil(self.roots / _PIECE)
 
     def run(self, piece: int, tally: Tally) -> None:
         first = piece * _PIECE
@@ -96,8 +96,8 @@ class _Prefixes:
             if rows.shape[1] == self.depth:
                 self._evaluate(rows, tally)
                 continue
-            for extended in reversed(list(self._extend(rows))):
-                stack.append(self._cut(extended, extended.shape[1], tally, done=extended.shape[1]))
+            depth = rows.shape[1] + 1
+            stack += [self._cut(extended, depth, tally, done=depth) for extended in self._extend(rows)][::-1]
 
     def _extend(self, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """The rows with every position of the next dimension, in batches."""
@@ -179,9 +179,11 @@ class Pareto(ExactSolver):
     needs = frozenset({"bulk"})
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
+        """Refuse what cannot be enumerated."""
         return refusal(problem, team)
 
     def explore(self, search: ExactSearch) -> None:
+        """Search piece after piece; with nothing feasible, once more to say why."""
         if not (search.state and search.state.get("explaining")):
             walk(search, _Prefixes)
             if search.tally.feasible or not search.tally.pruned:

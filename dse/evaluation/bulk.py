@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.errors import InputError
-from dse.expressions import Graph, Kind, Node
+from dse.expressions import Kind, Node
 from dse.problem import Problem
 
 __all__ = ["MISSING", "NAN_READ", "Array", "Bulk", "BulkEvaluator", "Digits"]
@@ -229,6 +229,11 @@ def _contiguous(function: np.ufunc) -> Callable[..., Array]:
     return call
 
 
+def _chosen(condition: Array, a: Array, b: Array) -> Array:
+    chosen: Array = np.where(condition, a, b)
+    return chosen
+
+
 def _not(node: Node, args: list[Bulk]) -> Bulk:
     return Bulk(~args[0].values, args[0].undefined)
 
@@ -239,7 +244,7 @@ def _and(node: Node, args: list[Bulk], deciding: bool = False) -> Bulk:
     if bad_a is None and bad_b is None:
         return Bulk(values)
     # The second operand is read, and can fail, only where the first is defined and does not decide.
-    second = np.uint8(0) if bad_b is None else np.where(a == deciding, np.uint8(0), bad_b)
+    second: Array = np.asarray(np.uint8(0) if bad_b is None else np.where(a == deciding, np.uint8(0), bad_b))
     return Bulk(values, second if bad_a is None else np.where(bad_a != 0, bad_a, second))
 
 
@@ -281,8 +286,8 @@ _OPERATIONS: dict[str, Callable[[Node, list[Bulk]], Bulk]] = {
     "log2": _strict(_contiguous(np.log2)),
     "pow": _strict(_contiguous(np.power)),
     # np.minimum does not say which of 0.0 and -0.0 it returns; these return the first argument.
-    "min": _strict(lambda a, b: np.where((a <= b) | (a != a), a, b)),
-    "max": _strict(lambda a, b: np.where((a >= b) | (a != a), a, b)),
+    "min": _strict(lambda a, b: _chosen((a <= b) | (a != a), a, b)),
+    "max": _strict(lambda a, b: _chosen((a >= b) | (a != a), a, b)),
     "lt": _comparison(np.less),
     "le": _comparison(np.less_equal),
     "eq": _comparison(np.equal),

@@ -74,7 +74,8 @@ def _position(graph: Graph, node: Node, key: Any) -> Scalar:
     table, axis = node.data
     if isinstance(key, Undefined):
         return key
-    return graph.tables[table].positions[axis].get(key, Undefined(f"{table} has no key {shown(key)}"))
+    position = graph.tables[table].positions[axis].get(key)
+    return Undefined(f"{table} has no key {shown(key)}") if position is None else position
 
 
 def _cell(graph: Graph, node: Node, values: Mapping[int, Any]) -> Scalar:
@@ -155,13 +156,13 @@ def _not(graph: Graph, node: Node, args: list[Any]) -> Scalar:
 
 
 def _and(graph: Graph, node: Node, args: list[Any]) -> Scalar:
-    first, second = args
-    return second if first is True else first
+    decided: Scalar = args[1] if args[0] is True else args[0]
+    return decided
 
 
 def _or(graph: Graph, node: Node, args: list[Any]) -> Scalar:
-    first, second = args
-    return second if first is False else first
+    decided: Scalar = args[1] if args[0] is False else args[0]
+    return decided
 
 
 def _where(graph: Graph, node: Node, args: list[Any]) -> Scalar:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dse.errors import InputError
 from dse.evaluation.bulk import Bulk, BulkEvaluator, Digits
 from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
-from dse.expressions import Value
-from dse.problem import Bound, Problem, Rule, Team
+from dse.expressions import Value, format_typed
+from dse.problem import Bound, Problem, Rule, Team, Template, shown
 
 __all__ = [
     "Judge",
@@ -31,6 +31,7 @@ __all__ = [
     "condition_holds",
     "judge",
     "member",
+    "sentence",
     "spread",
 ]
 
@@ -86,6 +87,22 @@ def broken_rule(problem: Problem, design: Mapping[str, Value]) -> Rule | None:
     return next((rule for rule in problem.rules if values[rule.check] is not True), None)
 
 
+def sentence(problem: Problem, template: Template, design: Mapping[str, Value]) -> str:
+    """A rule's or constraint's ``because`` with the design's values filled in."""
+    values = evaluate_nodes(problem, design, template.nodes)
+
+    def text(node: int) -> str:
+        value, known = values[node], problem.graph[node]
+        if isinstance(value, Undefined):
+            return "?"
+        if isinstance(value, float) and known.op in ("dimension", "input"):
+            owner = problem.dimension(known.data) if known.op == "dimension" else problem.inputs[known.data]
+            return shown(value, owner.unit)
+        return format_typed(value, known)
+
+    return template.fill(text)
+
+
 def judge(
     problem: Problem, design: Mapping[str, Value], measured: Mapping[str, float] | None = None
 ) -> Verdict:
@@ -96,7 +113,7 @@ def judge(
     """
     rule = broken_rule(problem, design)
     if rule is not None:
-        return Verdict(State.ILLEGAL, rule.because, rule)
+        return Verdict(State.ILLEGAL, sentence(problem, rule.because, design), rule)
     bounds = [c.bound for c in problem.constraints]
     roots = [o.node for o in problem.objectives] + [n for b in bounds for n in (b.lhs, b.rhs)]
     values = evaluate_nodes(problem, design, roots, measured)
@@ -143,7 +160,8 @@ def _violation(bound: Bound, values: Mapping[int, Scalar]) -> tuple[float, float
     lhs, rhs = values[bound.lhs], values[bound.rhs]
     if bound.op == "holds":
         return (0.0 if lhs is True else 1.0), 1.0
-    assert isinstance(lhs, float) and isinstance(rhs, float)
+    assert isinstance(lhs, float)
+    assert isinstance(rhs, float)
     scale = abs(rhs) if 0.0 < abs(rhs) < math.inf else 1.0
     holds = {"<=": lhs <= rhs, "<": lhs < rhs, ">=": lhs >= rhs, ">": lhs > rhs, "==": lhs == rhs}[bound.op]
     if holds:

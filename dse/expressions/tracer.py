@@ -7,7 +7,7 @@ table. Arithmetic and comparisons on symbols build nodes; ``if`` on a symbol can
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from dse.errors import ExpressionError
 from dse.expressions.graph import Graph

@@ -52,7 +52,7 @@ class Type:
 
     def __str__(self) -> str:
         if self.kind is not Kind.NUMBER:
-            return self.kind.value
+            return str(self.kind.value)
         if self.dims:
             return f"a quantity in {dims_text(self.dims)}"
         return "a percentage" if self.flavor is Flavor.PERCENT else "a number without a unit"

@@ -14,6 +14,7 @@ from dse.problem.parts import (
 )
 from dse.problem.problem import Design, Problem
 from dse.problem.teams import Box, Conjunct, Team
+from dse.problem.template import Template
 
 __all__ = [
     "Bound",
@@ -30,5 +31,6 @@ __all__ = [
     "Problem",
     "Rule",
     "Team",
+    "Template",
     "shown",
 ]

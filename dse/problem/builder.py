@@ -7,7 +7,7 @@ from dataclasses import replace
 from dse.errors import SpaceError
 from dse.expressions import Graph
 from dse.problem.building import Building
-from dse.problem.costs import CostFunction, build_costs
+from dse.problem.costs import build_costs
 from dse.problem.leaves import build_dimensions, build_inputs, build_tables
 from dse.problem.names import Names
 from dse.problem.parts import Measurement
@@ -19,6 +19,7 @@ from dse.problem.restrictions import (
     build_rules,
     build_teams,
 )
+from dse.problem.tracing import CostFunction
 from dse.space.reading import Declaration
 from dse.space.schema import MeasureDecl
 from dse.units import parse_quantity

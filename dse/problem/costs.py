@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
 
-from dse.errors import DseError, ExpressionError, InputError, nearest
-from dse.expressions import Kind, Type
+from dse.errors import ExpressionError, InputError
+from dse.expressions import Type
 from dse.expressions.tokens import tokenize
-from dse.expressions.tracer import Symbol, TableSymbol, symbol
-from dse.expressions.types import Flavor, meet
 from dse.problem.building import Building
 from dse.problem.code import import_function
-from dse.problem.names import Names, View
+from dse.problem.names import View
 from dse.problem.parts import Metric
+from dse.problem.tracing import CostFunction, check_unit, trace
 from dse.space.nodes import Path
-from dse.units import Unit, dims_text, parse_unit
+from dse.units import parse_unit
 
-__all__ = ["CostFunction", "build_costs"]
+__all__ = ["build_costs"]
 
-CostFunction = Callable[..., Mapping[str, Any]]
 _COST = "(cost)"
 
 
@@ -51,7 +47,7 @@ def build_costs(
     for name in _ordered(building, traced, parameters):
         if name == _COST:
             if function is not None:
-                metrics |= _trace(building, function, parameters, metric_scope)
+                metrics |= trace(building, function, parameters, metric_scope)
         elif name in model.lets:
             node = building.expression(("lets", name), model.lets[name], let_scope)
             if node is not None:
@@ -100,8 +96,8 @@ def _ordered(building: Building, traced: list[str], parameters: list[str]) -> li
     reads[_COST] = parameters
     done: dict[str, bool] = {}
     order: list[str] = []
-    for root in reads:
-        trail: list[tuple[str, list[str]]] = [] if root in done else [(root, list(reads[root]))]
+    for root, first in reads.items():
+        trail: list[tuple[str, list[str]]] = [] if root in done else [(root, list(first))]
         if trail:
             done[root] = False
         while trail:
@@ -171,84 +167,3 @@ def _metric(building: Building, name: str, scope: View, *, unknown: bool) -> Met
         building.report(path, error.message)
         return None
     return Metric(name, node_or_none, unit, text, False, declared.about)
-
-
-def check_unit(names: Names, node: int, unit: Unit, name: str) -> None:
-    """Raise :class:`ExpressionError` unless ``node`` is a number that can be shown in ``unit``."""
-    found, wanted = names.graph[node].type, Type.of_unit(unit)
-    if found.kind is not Kind.NUMBER:
-        raise ExpressionError(f"{name} is {found}, expected a number")
-    if found.dims != wanted.dims and found.flavor is not Flavor.ZERO:
-        hint = ""
-        if found.dims:
-            hint = f"; write `unit: {dims_text(found.dims)}`" if not wanted.dims else ""
-        raise ExpressionError(
-            f"{name} is {found}, but its unit is {unit.text} ({dims_text(unit.dims)}){hint}"
-        )
-    if unit.percent:
-        meet(found, wanted, "show as a percentage")
-
-
-def _trace(
-    building: Building, function: CostFunction, parameters: list[str], scope: View
-) -> dict[str, Metric]:
-    """Call the cost function once with symbols, and read the metrics that it returns."""
-    model = building.declaration.model
-    path: Path = ("cost",)
-    arguments: dict[str, object] = {}
-    for parameter in parameters:
-        kind = building.names.kinds.get(parameter)
-        if kind is None:
-            known = nearest(parameter, building.names.kinds)
-            building.report(path, f"the cost function asks for {parameter!r}, which is not declared{known}")
-            return {}
-        if kind == "table":
-            arguments[parameter] = TableSymbol(scope, parameter)
-        elif parameter in building.names.nodes:
-            arguments[parameter] = Symbol(scope, building.names.nodes[parameter], parameter)
-        else:
-            return {}
-    try:
-        returned = function(**arguments)
-    except DseError as error:
-        building.report(path, f"the cost function cannot be traced: {error}")
-        return {}
-    except Exception as error:  # the user's code may raise anything
-        building.report(path, f"the cost function raised {type(error).__name__}: {error}")
-        return {}
-    if not isinstance(returned, Mapping):
-        building.report(
-            path, f"the cost function returned {type(returned).__name__}, expected a mapping of metrics"
-        )
-        return {}
-    metrics: dict[str, Metric] = {}
-    wanted = [n for n, m in model.metrics.items() if m.expr is None and not m.measured]
-    for name in wanted:
-        if name not in returned:
-            building.report_key(
-                ("metrics", name), f"the cost function does not return it{nearest(name, returned)}"
-            )
-    for name, value in returned.items():
-        if model.metrics and name not in wanted:
-            building.report(
-                path,
-                f"the cost function returns {name!r}, which is not declared under metrics{nearest(name, wanted)}",
-            )
-            continue
-        try:
-            traced = symbol(value, scope)
-            node = traced.node
-            declared = model.metrics.get(name)
-            unit = (
-                parse_unit(declared.unit)
-                if declared
-                else parse_unit(dims_text(building.names.graph[node].type.dims))
-            )
-            check_unit(building.names, node, unit, name)
-        except ExpressionError as error:
-            building.report(path, f"metric {name!r} of the cost function: {error.message}")
-            continue
-        metrics[name] = Metric(name, node, unit, "cost function", False, declared.about if declared else "")
-        building.names.nodes[name] = node
-        building.names.kinds.setdefault(name, "metric")
-    return metrics

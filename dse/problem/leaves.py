@@ -57,16 +57,10 @@ def build_inputs(building: Building) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
     for name, declared in building.declaration.model.inputs.items():
         path: Path = ("inputs", name, "default")
-        value: object = declared.default
-        unit: Unit | None = None
-        type_ = BOOL if isinstance(value, bool) else BARE
-        if isinstance(value, str):
-            read = _input_text(building, path, value)
-            if read is None:
-                continue
-            value, unit, type_ = read
-        elif not isinstance(value, bool):
-            value = float(value)
+        read = _input_value(building, path, declared.default)
+        if read is None:
+            continue
+        value, unit, type_ = read
         choices = tuple(_choice(choice) for choice in declared.choices or ())
         if choices and value not in choices:
             building.report(
@@ -81,7 +75,14 @@ def build_inputs(building: Building) -> dict[str, Input]:
     return inputs
 
 
-def _input_text(building: Building, path: Path, text: str) -> tuple[Value, Unit | None, Type] | None:
+def _input_value(
+    building: Building, path: Path, default: float | bool | str
+) -> tuple[Value, Unit | None, Type] | None:
+    if isinstance(default, bool):
+        return default, None, BOOL
+    if not isinstance(default, str):
+        return float(default), None, BARE
+    text = default
     try:
         quantity = parse_quantity(text)
     except UnitError as error:
@@ -156,14 +157,14 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
     axes: list[tuple[Value, ...]] = []
     labels: list[dict[str, int]] = []
     for at, key in enumerate(declared.keys):
-        values = _axis_values(building, key)
-        if values is None:
-            texts = list(dict.fromkeys(keys[at] for keys, _ in given))
-            axes.append(tuple(texts))
-            labels.append({text: n for n, text in enumerate(texts)})
+        known = _axis_values(building, key)
+        if known is None:
+            own = tuple(dict.fromkeys(keys[at] for keys, _ in given))
+            axes.append(own)
+            labels.append({text: n for n, text in enumerate(own)})
         else:
-            axes.append(tuple(values[0]))
-            labels.append(values[1])
+            axes.append(tuple(known[0]))
+            labels.append(known[1])
     cells: dict[int, Cell] = {}
     for keys, cell in given:
         path: Path = ("tables", name, "rows", *keys)

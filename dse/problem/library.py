@@ -11,9 +11,9 @@ from typing import Any
 
 from dse.errors import Diagnostic, InputError, Location, SpaceError, nearest
 from dse.problem.builder import build
-from dse.problem.costs import CostFunction
 from dse.problem.plugins import entry_points
 from dse.problem.problem import Problem
+from dse.problem.tracing import CostFunction
 from dse.space.reading import load_declaration
 
 __all__ = ["library", "load", "locate"]

@@ -141,17 +141,17 @@ def build_constraints(building: Building, metrics: Mapping[str, Metric]) -> tupl
                     f"found {name!r}, expected a metric or a mapping with the key check{hint}",
                 )
             continue
-        many = isinstance(declared, tuple)
-        for at, text in enumerate(declared if many else (declared,)):
-            path: Path = ("constraints", name, at) if many else ("constraints", name)
-            own = f"{name} {text.strip()}" if many and len(declared) > 1 else name
-            found = _bound_constraint(building, own, metrics[name], text, path, scope)
+        bounds = declared if isinstance(declared, tuple) else (declared,)
+        for at, text in enumerate(bounds):
+            path: Path = ("constraints", name, at) if isinstance(declared, tuple) else ("constraints", name)
+            own = f"{name} {text.strip()}" if len(bounds) > 1 else name
+            found = _bound_constraint(building, own, metrics[name], text, path=path, scope=scope)
             constraints += [found] if found else []
     return tuple(constraints)
 
 
 def _bound_constraint(
-    building: Building, name: str, metric: Metric, text: str, path: Path, scope: View
+    building: Building, name: str, metric: Metric, text: str, *, path: Path, scope: View
 ) -> Constraint | None:
     match = _BOUND.match(text)
     if match is None:
@@ -264,10 +264,10 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
                 ("teams", team, name), "a team cannot narrow a continuous dimension; give it step or count"
             )
             continue
-        many = isinstance(wanted, tuple)
+        values = wanted if isinstance(wanted, tuple) else (wanted,)
         digits = set()
-        for at, value in enumerate(wanted if many else (wanted,)):
-            path: Path = ("teams", team, name, at) if many else ("teams", team, name)
+        for at, value in enumerate(values):
+            path: Path = ("teams", team, name, at) if isinstance(wanted, tuple) else ("teams", team, name)
             digit = _digit(building, dimension, value, path)
             digits |= {digit} if digit is not None else set()
         allowed[name] = tuple(sorted(digits))

@@ -62,7 +62,9 @@ def compare(
         InputError: an unknown team, or no team at all.
     """
     if solve is None:
-        from dse.study.study import search as solve
+        from dse.study.study import search
+
+        solve = search
     names = list(teams) if teams else list(problem.teams)
     if not names:
         raise InputError(f"{problem.name} declares no teams to compare")

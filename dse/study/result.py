@@ -260,8 +260,8 @@ def point_row(problem: Problem, point: FrontPoint) -> dict[str, Any]:
     """A front point as one flat row; numbers in the metric's declared unit."""
     row: dict[str, Any] = {"index": point.index}
     for dimension in problem.dimensions:
-        value = point.design[dimension.name]
-        row[dimension.name] = from_base(value, dimension.unit) if type(value) is float else value
+        choice = point.design[dimension.name]
+        row[dimension.name] = from_base(choice, dimension.unit) if type(choice) is float else choice
     for (name, metric), column in zip(problem.metrics.items(), columns(problem)[len(row) : -1], strict=True):
         value = point.metrics.get(name)
         row[column] = from_base(value, metric.unit) if type(value) is float else value

@@ -34,6 +34,10 @@ class Solver(ABC):
         return None
 
 
+def _unheard(state: Mapping[str, Any], done: float) -> None:
+    """Where ticks go when nobody listens."""
+
+
 @dataclass
 class ExactSearch:
     """What an exact solver works with.
@@ -47,7 +51,7 @@ class ExactSearch:
     tally: Tally
     state: Mapping[str, Any] | None = None
     workers: int = 1
-    on_tick: Callable[[Mapping[str, Any], float], None] = field(default=lambda state, done: None)
+    on_tick: Callable[[Mapping[str, Any], float], None] = field(default=_unheard)
 
     def tick(self, state: Mapping[str, Any], done: float) -> None:
         """Call often, when ``tally`` and ``state`` (JSON values) together say where the search stands.

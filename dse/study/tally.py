@@ -82,7 +82,13 @@ class Tally:
     ) -> None:
         k, c = len(problem.objectives), len(problem.constraints)
         self.problem = problem
-        self.options = {"keep": keep, "top": top, "objective": objective, "ties": ties, "seed": seed}
+        self.options: dict[str, Any] = {
+            "keep": keep,
+            "top": top,
+            "objective": objective,
+            "ties": ties,
+            "seed": seed,
+        }
         self.objective = objective
         self.seed = seed
         self.outside = 0

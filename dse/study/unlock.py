@@ -68,9 +68,9 @@ class Wishes:
         texts = dict(self.atoms[0])
         for needs in self.asked:
             excluded, conditions = needs[0]
-            for key in texts:
+            for key, text in texts.items():
                 if (isinstance(key, str) and key in excluded) or key in conditions:
-                    broken[texts[key]] = None
+                    broken[text] = None
         return tuple(text for text in texts.values() if text in broken)
 
 
