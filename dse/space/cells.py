@@ -31,7 +31,7 @@ def check_tables(root: Mapping) -> Iterator[Diagnostic]:
         elif not isinstance(rows, Mapping):
             yield _diagnostic(rows, path, "a mapping of rows")
         elif "keys" in table.entries:
-            yield from _check_keys(table)
+            yield from _check_keys(table, name)
             unit = find(table, ("unit",))
             kind = _Kind(unit.text) if isinstance(unit, Scalar) else None
             yield from _check_keyed(rows, path, keys_of(table), kind)
@@ -95,13 +95,13 @@ def _diagnostic(node: Node, path: Path, expected: str) -> Diagnostic:
     return Diagnostic(node.location, show_path(path), f"found {describe(node)}, expected {expected}")
 
 
-def _check_keys(table: Mapping) -> Iterator[Diagnostic]:
+def _check_keys(table: Mapping, name: str) -> Iterator[Diagnostic]:
     keys = keys_of(table)
     for index, key in enumerate(keys):
         if key in keys[:index]:
             where = find(table, ("keys", index))
             if where:
-                yield _diagnostic(where, ("keys", index), "every key once")
+                yield _diagnostic(where, ("tables", name, "keys", index), "every key once")
 
 
 def _check_rows(rows: Mapping, path: Path, columns: dict[str, str]) -> Iterator[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 
 from dse.errors import Diagnostic
-from dse.space.nodes import Node, Path, Scalar, Sequence, describe, show_path
+from dse.space.nodes import Path, Scalar, Sequence, describe, show_path
 from dse.units import UnitError, parse_quantity, parse_unit, to_base
 
 __all__ = ["LARGEST_INTEGER", "check_choices"]
@@ -24,15 +24,16 @@ def check_choices(choices: Sequence, path: Path, unit: str | None = None) -> lis
     seen: dict[tuple[str, object], tuple[int, str]] = {}
     first_kind = ""
     for index, item in enumerate(choices.items):
+        if not isinstance(item, Scalar) or item.value is None:
+            continue  # the schema reports it
 
-        def report(message: str, where: Node = item, step: int = index) -> None:
+        def report(message: str, where: Scalar = item, step: int = index) -> None:
             found.append(Diagnostic(where.location, show_path((*path, step)), message))
 
         problem = _problem(item, unit)
         if problem:
             report(f"found {describe(item)}, expected {problem}")
             continue
-        assert isinstance(item, Scalar)
         kind, identity = _identity(item, unit)
         first_kind = first_kind or kind
         if kind != first_kind:
@@ -46,18 +47,18 @@ def check_choices(choices: Sequence, path: Path, unit: str | None = None) -> lis
     return found
 
 
-def _problem(item: Node, unit: str | None) -> str | None:
+def _problem(item: Scalar, unit: str | None) -> str | None:
     """What was expected instead of an item; None when it can be a choice."""
-    if not isinstance(item, Scalar) or item.value is None or item.value == "":
-        return "a number, a text, true or false"
+    if item.value == "":
+        return "a number, a text that is not empty, true or false"
     value = item.value
     if isinstance(value, float) and isnan(value):
         return "a value that equals itself"
     if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
         return "an integer of at most 2^53"
-    if unit is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+    if unit is None or isinstance(value, float) or type(value) is int:
         return None
-    if isinstance(value, bool):
+    if not isinstance(value, str):
         return f"a number or a quantity in {unit}"
     return _quantity_problem(value, unit)
 

@@ -94,9 +94,10 @@ def _resolve(root: Mapping, name: str) -> Path:
     node = entries.entries[entry]
     if section == "tables" and isinstance(node, Mapping):
         return (section, entry, *_resolve_cell(node, rest))
-    if section == "dimensions" and isinstance(node, Sequence) and rest.partition(".")[0].isdecimal():
-        rest = f"choices.{rest}"
-    return (section, entry, *_resolve_steps(long_form(node, (section, entry)), rest))
+    node = long_form(node, (section, entry))
+    if section == "dimensions" and rest.partition(".")[0].isdecimal() and find(node, ("choices",)):
+        rest = f"choices.{rest}"  # a position in a list that may be written without 'choices'
+    return (section, entry, *_resolve_steps(node, rest))
 
 
 def _longest(mapping: Mapping, rest: str) -> tuple[str | None, str]:

@@ -85,7 +85,7 @@ class InputDecl(_Model):
     model_config = ConfigDict(json_schema_extra=_also(_VALUE))
 
     default: Scalar = Field(description="the value unless another is given")
-    choices: tuple[Scalar, ...] | None = Field(None, strict=False)
+    choices: tuple[Scalar, ...] | None = Field(default=None, strict=False)
     about: str = ""
 
     @model_validator(mode="before")
@@ -190,8 +190,8 @@ class DimensionDecl(_Model):
     model_config = ConfigDict(json_schema_extra=_also({"type": "array", "items": _VALUE, "minItems": 1}))
 
     table: Text | None = None
-    choices: tuple[Scalar, ...] | None = Field(None, strict=False)
-    range: tuple[Number, Number] | None = Field(None, strict=False)
+    choices: tuple[Scalar, ...] | None = Field(default=None, strict=False)
+    range: tuple[Number, Number] | None = Field(default=None, strict=False)
     step: Number | None = None
     scale: Literal["pow2", "linear", "log"] | None = None
     count: Annotated[int, Field(ge=1)] | None = None
@@ -272,8 +272,8 @@ class MeasureDecl(_Model):
 
     command: tuple[Text, ...] = Field(strict=False, min_length=1, description="the program and its arguments")
     timeout: Duration | None = None
-    retries: int = Field(0, ge=0)
-    repeats: int = Field(1, ge=1)
+    retries: int = Field(default=0, ge=0)
+    repeats: int = Field(default=1, ge=1)
 
 
 _Measure = Annotated[
