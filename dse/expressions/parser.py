@@ -312,7 +312,8 @@ class _Parser:
                     return self.graph.number(to_base("1", unit), Type.of_unit(unit))
             return self.scope.value(token.text)
         except ExpressionError as error:
-            raise ExpressionError(error.message, error.offset or token.at) from None
+            error.offset = error.offset or token.at
+            raise
 
     def call(self, token: Token) -> int:
         if token.text not in FUNCTIONS:
@@ -375,14 +376,15 @@ class _Parser:
                 return self.graph.number(to_base(token.text, unit), Type.of_unit(unit))
             except UnitError as error:
                 raise ExpressionError(str(error), token.at) from None
-        if token.text.isdigit() and int(token.text) > INTEGER_LIMIT:
+        value = float(token.text)
+        if token.text.isdigit() and (value > INTEGER_LIMIT or int(token.text) > INTEGER_LIMIT):
             raise ExpressionError(
-                f"the integer {token.text} is past 2^53 and would lose digits; write it with a point",
+                f"the integer {_shortened(token.text)} is past 2^53 and would lose digits; "
+                "write it with a point",
                 token.at,
             )
-        value = float(token.text)
         if value == float("inf"):
-            raise ExpressionError(f"the number {token.text} is too large", token.at)
+            raise ExpressionError(f"the number {_shortened(token.text)} is too large", token.at)
         return self.graph.number(value)
 
     def unit_at(self, index: int) -> Unit | None:
@@ -411,3 +413,7 @@ class _Parser:
             return None
         self.at = best[0]
         return best[1]
+
+
+def _shortened(digits: str) -> str:
+    return digits if len(digits) <= 40 else f"{digits[:20]}... ({len(digits):,} characters)"

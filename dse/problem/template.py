@@ -59,7 +59,8 @@ def parse_template(text: str, scope: Scope) -> Template:
         try:
             parts.append(scope.column(name[1], name[2]) if name[2] else scope.value(name[1]))
         except ExpressionError as error:
-            raise ExpressionError(error.message, match.start()) from None
+            error.offset = match.start()
+            raise
     if at < len(text):
         parts.append(text[at:])
     return Template(tuple(parts))
