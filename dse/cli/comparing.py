@@ -16,6 +16,9 @@ from dse.units import from_base
 
 __all__ = ["comparison_columns", "comparison_data", "comparison_lines", "comparison_rows"]
 
+_LONG_UNIT = 7
+"""Characters beyond which a unit stands in the label and not beside every value."""
+
 
 def comparison_lines(comparison: Comparison) -> list[str]:
     """The whole comparison for people."""
@@ -70,19 +73,20 @@ def _facts(result: Result) -> list[tuple[str, str]]:
         ("legal", f"{least}{count(funnel.legal)}"),
     ]
     texts = {constraint.name: constraint.text for constraint in problem.constraints}
-    for line in funnel.lines:
-        facts.append(
-            (
-                f"lost to {texts.get(line.name, line.name)}",
-                f"{'' if line.exact else '>= '}{count(line.in_order)}",
-            )
-        )
+    facts += [
+        (f"lost to {texts.get(line.name, line.name)}", f"{'' if line.exact else '>= '}{count(line.in_order)}")
+        for line in funnel.lines
+    ]
     facts.append(("feasible", f"{least}{count(funnel.feasible)}"))
     for objective in problem.objectives:
         value = best(result, objective)
-        facts.append(
-            (f"best {objective.name}", "-" if value is None else metric_text(problem, objective.name, value))
+        label, text = (
+            f"best {objective.name}",
+            "-" if value is None else metric_text(problem, objective.name, value),
         )
+        if len(objective.unit.text) > _LONG_UNIT:
+            label, text = f"{label} [{objective.unit.text}]", text.removesuffix(f" {objective.unit.text}")
+        facts.append((label, text))
     if len(problem.objectives) > 1:
         facts.append(("on the front", count(len(result.front)) if result.front else "-"))
     return facts

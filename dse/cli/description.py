@@ -21,8 +21,6 @@ _MANY = 200
 def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
     """The parts of a problem as JSON values. ``legal`` are exact counts of legal designs per team, if counted."""
     names = {node: name for name, node in problem.lets.items() if problem.graph[node].op not in _LEAVES}
-    for metric in problem.metrics.values():
-        names.setdefault(metric.node, metric.name)
     return {
         "name": problem.name,
         "title": problem.title,

@@ -11,7 +11,7 @@ from dse.cli.emit import note
 if TYPE_CHECKING:
     from dse.problem import Problem
 
-__all__ = ["is_run", "load_space", "solver_options", "unchecked"]
+__all__ = ["check_run", "is_run", "load_space", "solver_options", "tell_warnings", "unchecked"]
 
 
 def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
@@ -44,6 +44,25 @@ def unchecked(problem: Problem) -> list[str]:
 def is_run(path: str | Path) -> bool:
     """Whether a path is a folder that a search was kept in."""
     return (Path(path) / "manifest.json").is_file()
+
+
+def check_run(path: Path) -> None:
+    """Makes sure that a path is a run.
+
+    Raises:
+        InputError: it is not.
+    """
+    from dse.errors import InputError
+
+    if not is_run(path):
+        what = (
+            "has no manifest.json"
+            if path.is_dir()
+            else "does not exist"
+            if not path.exists()
+            else "is no folder"
+        )
+        raise InputError(f"{path} {what}; a run is a folder that dse search --out FOLDER wrote")
 
 
 def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Mapping[str, Any]:

@@ -9,12 +9,13 @@ from dse.cli.designs import metric_text
 from dse.cli.text import paragraph, plural
 from dse.evaluation import evaluate_nodes
 from dse.problem import Constraint, Problem
-from dse.study.result import Miss, Result, design_text
+from dse.study.result import Miss, Relaxation, Result, design_text
 from dse.units import format_value
 
 __all__ = ["bound_text", "failure_lines", "miss_text"]
 
 _SHORT = {"<=": "over", "<": "over", ">=": "under", ">": "under", "==": "off"}
+_EXTREME = {"<=": "lowest", "<": "lowest", ">=": "highest", ">": "highest"}
 _STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
 
@@ -65,55 +66,70 @@ def _missed(problem: Problem, constraint: Constraint, amount: float, miss: Miss)
     return f"{constraint.text}: {gap}{because}"
 
 
-def _superlative(problem: Problem, names: tuple[str, ...]) -> str:
-    """What the design that a relaxation names is among those that meet the rest."""
-    rest = len(problem.constraints) - len(names)
-    return "closest design that meets the rest" if rest else "closest design"
-
-
 def failure_lines(
-    result: Result, unlocks: tuple[UnlockLike, ...] = (), departures: tuple[str, ...] = (), *, indent: int = 2
+    result: Result,
+    unlocks: tuple[UnlockLike, ...] = (),
+    departures: tuple[str, ...] = (),
+    *,
+    indent: int = 2,
 ) -> list[str]:
     """Why a search found no feasible design: nearest miss, smallest relaxations, what would unlock it."""
-    problem = result.problem
+    problem, miss = result.problem, result.nearest_miss
     lines: list[str] = []
-    miss = result.nearest_miss
     if result.funnel.legal == 0:
-        lines += paragraph(
-            "no design is legal: every one breaks a rule or is outside the team", indent=indent
-        )
+        lines += paragraph("every design breaks a rule or is outside the team", indent=indent)
     elif miss is None:
         lines += paragraph("no design could be judged; see the failures", indent=indent)
     else:
-        lines += paragraph(f"nearest miss: {design_text(problem, miss.design)}", indent=indent)
-        lines += paragraph(miss_text(problem, miss), indent=indent + 4, hanging=2)
+        lines += paragraph(f"nearest miss: {miss_text(problem, miss)}", indent=indent)
+        lines += paragraph(design_text(problem, miss.design), indent=indent + 2)
+    if result.relaxations:
+        lines += paragraph("smallest relaxations, each of which is enough:", indent=indent)
     for relaxation in result.relaxations:
-        names = relaxation.constraints
-        lines += paragraph(f"{_relax_text(problem, names, relaxation.miss)} would do:", indent=indent)
-        lines += paragraph(
-            f"{_superlative(problem, names)}: {design_text(problem, relaxation.miss.design)}",
-            indent=indent + 4,
-        )
-        lines += paragraph(miss_text(problem, relaxation.miss), indent=indent + 4)
+        same = miss is not None and relaxation.miss.design == miss.design
+        text = _relaxed(problem, relaxation)
+        lines += paragraph(f"{text} (the nearest miss)" if same else text, indent=indent + 2)
+        if not same:
+            lines += paragraph(design_text(problem, relaxation.miss.design), indent=indent + 4)
     for unlock in unlocks:
+        freed = " and ".join(unlock.dimensions)
         lines += paragraph(
-            f"unlock: free {' and '.join(unlock.dimensions)}: {plural(unlock.feasible, 'feasible design')}",
-            indent=indent,
+            f"unlocked by freeing {freed}: {plural(unlock.feasible, 'feasible design')}", indent=indent
         )
     if departures:
+        several = "one or more of: " if len(departures) > 1 else ""
         lines += paragraph(
-            f"every feasible design of the whole space has {'; '.join(departures)}", indent=indent
+            f"every feasible design of the whole space has {several}{'; '.join(departures)}", indent=indent
         )
     return lines
 
 
-def _relax_text(problem: Problem, names: tuple[str, ...], miss: Miss) -> str:
-    units: Mapping[str, Constraint] = {constraint.name: constraint for constraint in problem.constraints}
-    parts = []
-    for name in names:
-        constraint, amount = units.get(name), miss.violations.get(name)
-        if constraint is None or amount is None or constraint.bound.op == "holds":
-            parts.append(f"dropping {name}")
-        else:
-            parts.append(f"relaxing {name} by {format_value(amount, constraint.unit)}")
-    return " and ".join(parts)
+def _relaxed(problem: Problem, relaxation: Relaxation) -> str:
+    """``latency by 47 ms: the lowest of a design that meets the rest is 57 ms, 47 ms over <= 10 ms``."""
+    by_name = {constraint.name: constraint for constraint in problem.constraints}
+    miss = relaxation.miss
+    steps = []
+    for name in relaxation.constraints:
+        constraint, amount = by_name[name], miss.violations.get(name, 0.0)
+        by = "" if constraint.bound.op == "holds" else f" by {format_value(amount, constraint.unit)}"
+        steps.append(f"{name}{by}")
+    return f"{' and '.join(steps)}: {_why_so_much(problem, relaxation, by_name)}"
+
+
+def _why_so_much(problem: Problem, relaxation: Relaxation, by_name: Mapping[str, Constraint]) -> str:
+    """What the design behind a relaxation is: of one plain bound, the extreme of its metric."""
+    miss = relaxation.miss
+    rest = " that meets the rest" if len(by_name) > len(relaxation.constraints) else ""
+    constraint = by_name[relaxation.constraints[0]]
+    plain = (
+        constraint.metric
+        and constraint.bound.op in _EXTREME
+        and not problem.graph[constraint.bound.rhs].support
+    )
+    if len(relaxation.constraints) > 1 or not plain:
+        return f"the closest design{rest} has {miss_text(problem, miss)}"
+    assert constraint.metric is not None
+    amount = miss.violations.get(constraint.name, 0.0)
+    gap = f"{format_value(amount, constraint.unit)} {_SHORT[constraint.bound.op]} {bound_text(problem, constraint, miss)}"
+    value = metric_text(problem, constraint.metric, miss.metrics.get(constraint.metric))
+    return f"the {_EXTREME[constraint.bound.op]} {constraint.metric} of a design{rest} is {value}, {gap}"

@@ -21,7 +21,7 @@ __all__ = [
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _Pair(click.ParamType):
+class _Pair(click.ParamType):  # type: ignore[type-arg] # generic in newer versions of click only
     """``name=value``."""
 
     name = "name=value"
@@ -37,7 +37,7 @@ class _Pair(click.ParamType):
         return name.strip(), text.strip()
 
 
-class _Duration(click.ParamType):
+class _Duration(click.ParamType):  # type: ignore[type-arg]
     """Seconds, or a quantity of time; the result is in seconds."""
 
     name = "duration"

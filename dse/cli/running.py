@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,10 +11,12 @@ from dse.cli.loading import solver_options
 from dse.cli.progress import progress_bar
 from dse.errors import InputError, Interrupted, nearest
 from dse.problem import Problem
+from dse.study.compare import SURVEY_LIMIT
 from dse.study.result import Result
 from dse.study.study import Study
+from dse.study.unlock import Unlock, survey
 
-__all__ = ["finish", "run_search"]
+__all__ = ["finish", "help_for", "run_search"]
 
 
 def run_search(
@@ -89,3 +90,16 @@ def finish(
             else "nothing is kept; with --out FOLDER it could be resumed"
         )
         raise Interrupted(f"interrupted: {kept}") from None
+
+
+def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:
+    """What would unlock a team that found nothing, and how feasible designs of the whole space leave it.
+
+    Empty for the whole space, after a sampling or stopped search, and where a pass over the space would take long.
+    """
+    problem = result.problem
+    exact = result.promise == "exact" and result.status == "complete"
+    if result.feasible or result.team == problem.everything.name or not exact or problem.size > SURVEY_LIMIT:
+        return (), ()
+    wishes = survey(problem, [problem.team(result.team)])[0]
+    return wishes.unlocks(), wishes.departures()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Collection, Sequence
@@ -10,6 +11,10 @@ __all__ = ["aligned", "count", "paragraph", "plural", "width", "widths"]
 
 GAP = 2
 """Blanks between columns."""
+
+_GLUE = "\N{NO-BREAK SPACE}"
+_BETWEEN = re.compile(r"(?<=\d) (?=[A-Za-z%])|(?<=[<>=]) (?=\d)")
+"""The blank of ``57 ms`` and of ``<= 10``."""
 
 
 def width() -> int:
@@ -53,12 +58,13 @@ def aligned(
 
 
 def paragraph(text: str, *, indent: int = 0, hanging: int = 2) -> list[str]:
-    """``text`` wrapped to the width; continued lines stand ``hanging`` further in."""
-    return textwrap.wrap(
-        text,
+    """``text`` wrapped to the width; continued lines stand ``hanging`` further in. A number keeps its unit."""
+    lines = textwrap.wrap(
+        _BETWEEN.sub(_GLUE, text),
         width(),
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hanging),
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace(_GLUE, " ") for line in lines]

@@ -31,9 +31,12 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     """
     from dse.cli.loading import load_space, unchecked
     from dse.errors import SpaceError
+    from dse.study.findings import findings
 
     try:
         problem = load_space(space, settings, code=code)
+        skipped = [] if code else unchecked(problem)
+        warnings = [*problem.warnings, *([] if skipped else findings(problem))]
     except SpaceError as error:
         if form != "json":
             click.echo(str(error), err=True)
@@ -42,8 +45,6 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
             errors = [_plain(diagnostic) for diagnostic in error.diagnostics]
             emit.as_json({"ok": False, "errors": errors, "warnings": [], "not_checked": []})
         return error.exit_code
-    skipped = [] if code else unchecked(problem)
-    warnings = [*problem.warnings, *([] if skipped else _findings(problem))]
     if form == "json":
         emit.as_json({"ok": True, "errors": [], "warnings": warnings, "not_checked": skipped})
         return 0
@@ -53,13 +54,6 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
         emit.note(f"not checked: {name} is code, and is run only with --code")
     emit.lines([_summary(problem)])
     return 0
-
-
-def _findings(problem: Problem) -> list[str]:
-    """What shows only when designs are looked at: rules that nothing meets, missing cells that are reached."""
-    from dse.study.diagnosis import findings
-
-    return list(findings(problem))
 
 
 def _summary(problem: Problem) -> str:

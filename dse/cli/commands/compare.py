@@ -31,6 +31,7 @@ __all__ = ["command"]
 @code_option()
 def command(
     space: str,
+    *,
     settings: tuple[tuple[str, str], ...],
     teams: tuple[str, ...],
     out: Path | None,

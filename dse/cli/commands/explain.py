@@ -26,6 +26,7 @@ __all__ = ["command"]
 @code_option()
 def command(
     space: str,
+    *,
     settings: tuple[tuple[str, str], ...],
     values: tuple[tuple[str, str], ...],
     team: str | None,
@@ -68,22 +69,20 @@ def complete(problem: Problem, given: dict[str, str], team: str | None) -> Desig
         InputError: an unknown dimension or value, or dimensions without a value.
     """
     from dse.errors import InputError
-    from dse.evaluation import evaluate_nodes
     from dse.problem import shown
 
     for name in given:
         problem.dimension(name)
     hull = [None] * len(problem.dimensions) if problem.continuous else problem.team(team).hull(problem.sizes)
     design: Design = {}
-    missing = []
+    missing: list[str] = []
     for dimension, allowed in zip(problem.dimensions, hull, strict=True):
         if dimension.name in given:
             design[dimension.name] = _value(problem, dimension.name, given[dimension.name])
         elif allowed is not None and team is not None and len(allowed) == 1:
             design[dimension.name] = dimension.values[allowed[0]]
-        elif dimension.when is not None and not missing:
-            if evaluate_nodes(problem, design, [dimension.when])[dimension.when] is False:
-                design[dimension.name] = dimension.values[dimension.otherwise]
+        elif dimension.when is not None and not missing and not _active(problem, dimension.when, design):
+            design[dimension.name] = dimension.values[dimension.otherwise]
         if dimension.name not in design:
             missing.append(dimension.name)
     if missing:
@@ -93,6 +92,13 @@ def complete(problem: Problem, given: dict[str, str], team: str | None) -> Desig
             examples.append(f"{name}={shown(found.values[0], found.unit) if found.values else '...'}")
         raise InputError(f"no value for {', '.join(missing)}; add for example {' '.join(examples)}")
     return design
+
+
+def _active(problem: Problem, when: int, design: Design) -> bool:
+    """Whether a conditional dimension is active; one that cannot be decided counts as active."""
+    from dse.evaluation import evaluate_nodes
+
+    return evaluate_nodes(problem, design, [when])[when] is not False
 
 
 def _value(problem: Problem, name: str, text: str) -> float | bool | str:

@@ -42,6 +42,7 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
 
 def report(result: Result, form: str, out: Path | None) -> None:
     """Print a result in the format that was asked for."""
+    from dse.cli.running import help_for
     from dse.cli.summary import result_lines
     from dse.study.result import columns, point_row
 
@@ -52,8 +53,8 @@ def report(result: Result, form: str, out: Path | None) -> None:
         points = result.best or result.front
         emit.as_csv(columns(problem), [point_row(problem, point) for point in points])
         if not result.feasible:
-            emit.note("\n".join(result_lines(result)))
+            emit.note("\n".join(result_lines(result, *help_for(result))))
     else:
-        emit.lines(result_lines(result))
+        emit.lines(result_lines(result, *help_for(result)))
     if out is not None:
         emit.note(f"kept in {out}: go on with dse resume {out}, check with dse verify {out}")

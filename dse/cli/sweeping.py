@@ -1,0 +1,138 @@
+"""The results of a sweep as a table and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dse.cli.comparing import best
+from dse.cli.designs import ambitions, assignments, metric_text
+from dse.cli.text import aligned, count, paragraph, width
+from dse.problem import Problem
+from dse.study.result import FrontPoint, Result, number
+from dse.units import from_base
+
+__all__ = ["sweep_columns", "sweep_data", "sweep_lines", "sweep_rows"]
+
+Swept = Sequence[tuple[tuple[tuple[str, str], ...], Result]]
+"""For each combination: the swept settings, and the result."""
+
+
+def _single(result: Result) -> FrontPoint | None:
+    """The best design of a search with one objective."""
+    return result.front[0] if len(result.problem.objectives) == 1 and result.front else None
+
+
+def _short(name: str) -> str:
+    """The end of a long path, for the head of a column: ``int8-PTQ.loss``."""
+    return ".".join(name.split(".")[-2:])
+
+
+def sweep_lines(results: Swept) -> list[str]:
+    """One row for each value; of one objective, the best designs too."""
+    problem = results[0][1].problem
+    names = [name for name, _ in results[0][0]]
+    lines = paragraph(f"{problem.name}: {problem.title}" if problem.title else problem.name)
+    team = results[0][1].team
+    lines += paragraph(f"{ambitions(problem)}{'' if team == 'all' else f'; team {team}'}")
+    several = len(problem.objectives) > 1
+    header = [
+        *map(_short, names),
+        "legal",
+        "feasible",
+        *(f"best {o.name}" for o in problem.objectives),
+        *(["front"] if several else []),
+    ]
+    rows = [header]
+    for settings, result in results:
+        values = [best(result, objective) for objective in problem.objectives]
+        texts = [
+            "-" if v is None else metric_text(result.problem, o.name, v)
+            for v, o in zip(values, problem.objectives, strict=True)
+        ]
+        least = "" if result.funnel.exact else ">= "
+        counts = [f"{least}{count(result.funnel.legal)}", f"{least}{count(result.funnel.feasible)}"]
+        rows.append(
+            [
+                *(text for _, text in settings),
+                *counts,
+                *texts,
+                *([count(len(result.front))] if several else []),
+            ]
+        )
+    lines += ["", *aligned(rows, right=set(range(len(header))))]
+    return lines if several else [*lines, *_design_lines(results)]
+
+
+def _design_lines(results: Swept) -> list[str]:
+    """The best design of each value; what all of them share is said once."""
+    points = [(settings, point) for settings, result in results if (point := _single(result)) is not None]
+    if not points:
+        return []
+    problem = results[0][1].problem
+    names = [d.name for d in problem.dimensions]
+    first = points[0][1].design
+    shared = [name for name in names if all(point.design[name] == first[name] for _, point in points)]
+    lines = ["", "best designs"]
+    if shared and len(points) > 1:
+        lines += paragraph(
+            f"all: {assignments(problem, {name: first[name] for name in shared})}", indent=2, hanging=5
+        )
+    else:
+        shared = []
+    labels = [", ".join(text for _, text in settings) for settings, _ in points]
+    size = min(max(map(len, labels)), width() // 3)
+    for label, (_, point) in zip(labels, points, strict=True):
+        own = {name: point.design[name] for name in names if name not in shared}
+        lines += paragraph(
+            f"{label:{size}}  {assignments(problem, own)}".rstrip(), indent=2, hanging=size + 2
+        )
+    return lines
+
+
+def _best_column(problem: Problem, at: int) -> str:
+    objective = problem.objectives[at]
+    return f"best {objective.name}" + ("" if objective.unit.text == "1" else f" [{objective.unit.text}]")
+
+
+def sweep_columns(results: Swept) -> list[str]:
+    """The columns of :func:`sweep_rows`; of one objective, the best design too."""
+    problem = results[0][1].problem
+    bests = [_best_column(problem, at) for at in range(len(problem.objectives))]
+    designs = ["index", *problem.names] if len(problem.objectives) == 1 else []
+    return [*(name for name, _ in results[0][0]), "legal", "feasible", *bests, "front", *designs]
+
+
+def sweep_rows(results: Swept) -> list[dict[str, Any]]:
+    """One flat row for each value; best values in the objective's unit."""
+    rows = []
+    for settings, result in results:
+        problem = result.problem
+        row: dict[str, Any] = dict(settings)
+        row |= {"legal": result.funnel.legal, "feasible": result.funnel.feasible, "front": len(result.front)}
+        for at, objective in enumerate(problem.objectives):
+            value = best(result, objective)
+            row[_best_column(problem, at)] = None if value is None else from_base(value, objective.unit)
+        point = _single(result)
+        if point is not None:
+            row["index"] = point.index
+            for dimension in problem.dimensions:
+                held = point.design[dimension.name]
+                row[dimension.name] = from_base(held, dimension.unit) if type(held) is float else held
+        rows.append(row)
+    return rows
+
+
+def sweep_data(results: Swept) -> list[dict[str, Any]]:
+    """One JSON object for each value, with its full result; best values in base units."""
+    return [
+        {
+            "settings": dict(settings),
+            "best": {
+                o.name: None if (value := best(result, o)) is None else number(value)
+                for o in result.problem.objectives
+            },
+            "result": result.to_dict(),
+        }
+        for settings, result in results
+    ]
