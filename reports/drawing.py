@@ -1,0 +1,176 @@
+"""A figure drawn with Matplotlib: the same bytes every time, without a display and without global state."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .figure import FrontFigure
+from .panels import annotate, plot
+from .style import FAINT, INK, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Place", "draw", "places"]
+
+_SETTINGS: Any = {  # Matplotlib types its keys one by one
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.parse_math": False,
+    "axes.formatter.use_mathtext": False,
+    "axes.unicode_minus": True,
+    "path.simplify": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dse",
+    "pdf.fonttype": 42,
+}
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+_DPI = 160
+
+
+class Place(NamedTuple):
+    """Where a design stands in an SVG: units from the left and the top of its view box."""
+
+    panel: int
+    series: int
+    x: float
+    y: float
+    card: int
+
+
+def draw(figure: FrontFigure, form: str) -> bytes:
+    """The figure as ``png``, ``svg`` or ``pdf``."""
+    with _settings():
+        return _saved(_drawn(figure, _DPI if form == "png" else 72)[0], form)
+
+
+def places(figure: FrontFigure) -> tuple[str, list[Place]]:
+    """The figure as SVG text, and where its designs are in it."""
+    with _settings():
+        canvas, axes = _drawn(figure, 72)
+        svg = _saved(canvas, "svg").decode()
+        height = canvas.bbox.height
+        found = []
+        for number, (panel, area) in enumerate(zip(figure.panels, axes, strict=True)):
+            for at, series in enumerate(panel.series):
+                spots = area.transData.transform(np.column_stack((series.x, series.y)))
+                found += [
+                    Place(number, at, round(float(x), 2), round(float(height - y), 2), card)
+                    for (x, y), card in zip(spots, series.cards, strict=True)
+                ]
+    return svg, found
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    import matplotlib as mpl
+
+    # The Agg and SVG canvases are made directly: pyplot, which keeps figures and picks a window system, is not used.
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        # A name in a script that the font lacks is drawn as boxes in PNG and PDF; SVG and HTML keep the text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def _saved(canvas: Figure, form: str) -> bytes:
+    stream = io.BytesIO()
+    canvas.savefig(stream, format=form, dpi="figure", metadata=_METADATA[form])
+    data = stream.getvalue()
+    if form == "svg":
+        # Fonts of the same widths, for machines that lack the first.
+        data = data.replace(b"'DejaVu Sans'", b"'DejaVu Sans', Verdana, sans-serif")
+    return data
+
+
+def _drawn(figure: FrontFigure, dpi: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    count = len(figure.panels)
+    columns = 1 if count == 1 else 2 if count in (2, 4) else 3
+    rows = -(-count // columns)
+    width = 8.4 if count == 1 else 4.6 * columns
+    title = textwrap.wrap(figure.title, int(width * 9), max_lines=2, placeholder=" \u2026")
+    notes = textwrap.wrap(". ".join(figure.notes) + ".", int(width * 15))
+    keys = -(-len(figure.teams) // (1 if len(figure.teams) <= 6 else 2))
+    head = 0.12 + 0.2 * len(title) + 0.08 + 0.185 * max(keys, 1 if count > 1 else 2)
+    foot = 0.1 + 0.15 * len(notes)
+    height = head + foot + (4.4 if count == 1 else 3.6 * rows)
+    canvas = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    engine = canvas.get_layout_engine()
+    assert engine is not None
+    engine.set(w_pad=0.1, h_pad=0.06, rect=(0.0, foot / height, 1.0, 1.0 - (foot + head) / height))  # type: ignore[call-arg]
+    areas = [canvas.add_subplot(rows, columns, at + 1) for at in range(count)]
+    for at, (panel, area) in enumerate(zip(figure.panels, areas, strict=True)):
+        plot(figure, panel, area, f"panel{at}")
+    left = 0.1 / width
+    heading: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "color": INK}
+    canvas.text(left, 1 - 0.1 / height, "\n".join(title), ha="left", va="top", **heading)
+    canvas.text(left, 0.08 / height, "\n".join(notes), ha="left", va="bottom", fontsize=7.5, color=FAINT)
+    _legend(figure, canvas, 1 - (0.16 + 0.2 * len(title)) / height)
+    canvas.draw_without_rendering()  # lays the panels out: labels are placed by where designs came to stand
+    canvas.set_layout_engine("none")  # and there they stay
+    for at, (panel, area) in enumerate(zip(figure.panels, areas, strict=True)):
+        annotate(figure, panel, area, f"panel{at}")
+    return canvas, areas
+
+
+def _legend(figure: FrontFigure, canvas: Figure, top: float) -> None:
+    """The teams with how they fared, and beside them what filled and hollow markers mean."""
+    from matplotlib.lines import Line2D
+
+    teams = [
+        Line2D([], [], linestyle="none", marker=t.mark.marker, color=t.mark.colour, markersize=7)
+        for t in figure.teams
+    ]
+    # A leading space, because Matplotlib leaves out names that begin with an underscore.
+    names = [f" {short(team.name, 24)}: {short(team.summary, 60)}" for team in figure.teams]
+    drawn = {series.kind for panel in figure.panels for series in panel.series}
+    look: dict[str, Any]
+    kinds, meanings = [], []
+    for kind, (meaning, look) in _SAMPLES.items():
+        if kind in drawn:
+            kinds.append(Line2D([], [], linestyle="none", marker="o", color="#8a8a8a", **look))
+            meanings.append(f" {meaning}")
+    width = canvas.get_figwidth()
+    common: dict[str, Any] = {
+        "frameon": False, "fontsize": 8, "labelcolor": INK, "handletextpad": 0.1, "borderaxespad": 0.0,
+        "borderpad": 0.0, "labelspacing": 0.45,
+    }  # fmt: skip
+    canvas.legend(
+        teams,
+        names,
+        loc="upper left",
+        bbox_to_anchor=(0.1 / width, top),
+        ncols=1 if len(teams) <= 6 else 2,
+        **common,
+    )
+    if kinds:
+        canvas.legend(
+            kinds, meanings, loc="upper right", bbox_to_anchor=(1 - 0.15 / width, top),
+            ncols=2 if len(figure.panels) == 1 else 4, columnspacing=1.2, **common,
+        )  # fmt: skip
+
+
+_SAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "front": (
+        "Pareto front",
+        {"markersize": 8, "markeredgecolor": INK, "markeredgewidth": 0.9, "markerfacecolor": "#bdbdbd"},
+    ),
+    "feasible": ("feasible", {"markersize": 5.5}),
+    "miss": ("nearest miss", {"markersize": 7.5, "markerfacecolor": "white", "markeredgewidth": 1.7}),
+    "infeasible": ("infeasible", {"markersize": 4.2, "markerfacecolor": "none", "markeredgewidth": 0.8}),
+}

@@ -1,0 +1,199 @@
+"""One panel drawn with Matplotlib: its axes, designs, fronts, bounds and labels."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .figure import FrontFigure, Line, Panel, Series
+from .labels import Box, apart, beside, text_width
+from .style import FAINT, INK, LINES, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis as DrawnAxis
+
+    from .axes import Axis
+
+__all__ = ["annotate", "plot"]
+
+_GRID, _SHADE = "#e4e4e4", "#f1f1f1"
+_LABELLED = 4  # a front with more designs than this is not labelled point by point
+
+
+def plot(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
+    """Everything but the labels, whose places are known only after the layout. ``name`` begins every id."""
+    area.set_facecolor("white")
+    for side in ("top", "right"):
+        area.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        area.spines[side].set_color(FAINT)
+    area.grid(color=_GRID, linewidth=0.6, zorder=0)
+    area.tick_params(colors=INK, labelsize=8)
+    _scale(area, area.xaxis, panel.x)
+    _scale(area, area.yaxis, panel.y)
+    area.set_xlim(panel.x.low, panel.x.high)
+    area.set_ylim(panel.y.low, panel.y.high)
+    area.set_xlabel(short(panel.x.label, 60), color=INK)
+    area.set_ylabel(short(panel.y.label, 50), color=INK)
+    for at, line in enumerate(panel.lines):
+        _constraint(area, panel, line, f"{name}-line{at}")
+    sizes = dict.fromkeys(range(len(figure.teams)), 0)
+    for series in panel.series:
+        sizes[series.team] += len(series.x)
+    # Small teams on top of large ones that hold the same designs.
+    order = sorted(sizes, key=lambda team: (-sizes[team], team))
+    for at, series in enumerate(panel.series):
+        _series(figure, area, series, order.index(series.team), f"{name}-series{at}")
+    for team, x, y in panel.stairs:
+        colour = figure.teams[team].mark.colour
+        area.plot(
+            x, y, color=colour, linewidth=1.4, zorder=4, gid=f"{name}-stairs{team}", solid_joinstyle="miter"
+        )
+
+
+def _scale(area: Axes, drawn: DrawnAxis, axis: Axis) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    if axis.log:
+        (area.set_xscale if drawn is area.xaxis else area.set_yscale)("log")
+        decades = np.log10(axis.high) - np.log10(axis.low)
+        drawn.set_major_locator(
+            LogLocator(10.0, subs=(1.0,) if decades > 3 else (1.0, 2.0, 5.0), numticks=12)
+        )
+        drawn.set_minor_formatter(NullFormatter())
+    else:
+        drawn.set_major_locator(MaxNLocator(6, integer=axis.whole, steps=[1, 2, 2.5, 5, 10]))
+    drawn.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+
+
+def _tick(value: float) -> str:
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.6g}".replace("-", "\u2212")
+    mantissa, _, exponent = f"{value:.6e}".partition("e")
+    digits = mantissa.rstrip("0").rstrip(".")
+    return f"{digits}e{int(exponent)}".replace("-", "\u2212")
+
+
+def _constraint(area: Axes, panel: Panel, line: Line, gid: str) -> None:
+    """A bound, with the side where it is broken shaded."""
+    across = line.axis == "x"
+    axis = panel.x if across else panel.y
+    style = LINES[line.style % len(LINES)]
+    (area.axvline if across else area.axhline)(
+        line.at, color=INK, linewidth=1.1, linestyle=style, zorder=2.5, gid=gid
+    )
+    if line.allowed != "on":
+        broken = (line.at, axis.high) if line.allowed == "below" else (axis.low, line.at)
+        (area.axvspan if across else area.axhspan)(*broken, facecolor=_SHADE, edgecolor="none", zorder=0.5)
+    # The text is set now, so that the layout leaves room for it; `annotate` moves it off its neighbours.
+    if across:
+        place: dict[str, Any] = {
+            "xy": (line.at, 1.0),
+            "xycoords": ("data", "axes fraction"),
+            "xytext": (0, 3),
+        }
+        area.annotate(short(line.text, 40), ha="center", va="bottom", gid=f"{gid}-text", **place, **_BOUND)
+    else:
+        place = {"xy": (1.0, line.at), "xycoords": ("axes fraction", "data"), "xytext": (4, 0)}
+        area.annotate(_split(line.text), ha="left", va="center", gid=f"{gid}-text", **place, **_BOUND)
+
+
+_BOUND: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": INK}
+
+
+def _split(text: str) -> str:
+    """``latency`` over its bound, which takes less of the margin."""
+    name, _, bound = text.partition(" ")
+    return f"{short(name, 16)}\n{short(bound, 20)}"
+
+
+def _look(figure: FrontFigure, series: Series) -> dict[str, Any]:
+    """Infeasible designs hollow and dimmed, feasible ones filled, the front large, a near miss thickly outlined."""
+    mark = figure.teams[series.team].mark
+    look: dict[str, Any] = {"marker": mark.marker, "linestyle": "none", "color": mark.colour}
+    match series.kind:
+        case "infeasible":
+            return look | {"markerfacecolor": "none", "markersize": 4.2, "markeredgewidth": 0.7, "alpha": 0.5}
+        case "feasible":
+            return look | {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.5}
+        case "miss":
+            return look | {"markerfacecolor": "white", "markersize": 8.5, "markeredgewidth": 1.8}
+        case "front":
+            return look | {"markersize": 9.0, "markeredgecolor": INK, "markeredgewidth": 0.9}
+
+
+def _series(figure: FrontFigure, area: Axes, series: Series, rank: int, gid: str) -> None:
+    depth = {"infeasible": 3.0, "feasible": 4.5, "miss": 5.0, "front": 5.5}[series.kind] + 0.01 * rank
+    area.plot(series.x, series.y, zorder=depth, gid=gid, clip_on=False, **_look(figure, series))
+
+
+def _value(value: float, axis: Axis) -> str:
+    return f"{_tick(float(f'{value:.4g}'))} {axis.unit}".strip()
+
+
+def annotate(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
+    """Name the near misses, and the designs of a short front by their values; keep the bounds' texts apart."""
+    scale = 72.0 / area.get_figure(root=True).dpi  # type: ignore[union-attr]
+
+    def page(x: Any, y: Any) -> Any:
+        return area.transData.transform(np.column_stack((x, y))) * scale
+
+    frame = Box(*(float(v) * scale for v in area.get_window_extent().extents))
+    named: dict[tuple[float, float], tuple[str, int]] = {}
+    for series in panel.series:
+        if series.kind not in ("miss", "front") or len(series.x) > _LABELLED:
+            continue
+        near = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
+        for x, y, spot in zip(series.x, series.y, page(series.x, series.y).tolist(), strict=True):
+            text = near if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
+            named.setdefault((spot[0], spot[1]), (text, series.team))
+    faint = np.concatenate([page(s.x, s.y) for s in panel.series] or [np.empty((0, 2))])
+    lines = [box for _, x, y in panel.stairs for box in _strokes(page(x, y))]
+    corners = (panel.x.low, panel.y.low)
+    for line in panel.lines:
+        left, low = page(*(([line.at], [corners[1]]) if line.axis == "x" else ([corners[0]], [line.at])))[0]
+        across = line.axis == "x"
+        lines.append(
+            Box(left, frame.bottom, left + 1, frame.top)
+            if across
+            else Box(frame.left, low, frame.right, low + 1)
+        )
+    widths = [text_width(text, 8.0) for text, _ in named.values()]
+    boxes = beside(list(named), widths, height=11.0, area=frame, faint=faint, lines=lines)
+    for number, (box, (spot, (text, team))) in enumerate(zip(boxes, named.items(), strict=True)):
+        right = box.right <= spot[0]
+        at = ((box.right if right else box.left) / scale, (box.bottom + 5.5) / scale)
+        area.annotate(
+            text, at, xycoords="figure pixels", ha="right" if right else "left", va="center", annotation_clip=False,
+            fontsize=8, color=INK, zorder=8, gid=f"{name}-team{team}-label{number}",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+        )  # fmt: skip
+    _separate(panel, area, page, name)
+
+
+def _separate(panel: Panel, area: Axes, page: Any, name: str) -> None:
+    """Move the texts of bounds that stand close together: up beside the panel, or into rows above it."""
+    texts: dict[str | None, Any] = {text.get_gid(): text for text in area.texts}
+    found = [(line, texts[f"{name}-line{at}-text"]) for at, line in enumerate(panel.lines)]
+    beside_panel = [(line, text) for line, text in found if line.axis == "y"]
+    heights = [float(page([panel.x.low], [line.at])[0][1]) for line, _ in beside_panel]
+    for (_, text), wanted, got in zip(beside_panel, heights, apart(heights, 19.0), strict=True):
+        text.xyann = (4, got - wanted)
+    ends: list[float] = []  # where the last text of each row ends
+    above = [(float(page([line.at], [panel.y.low])[0][0]), text) for line, text in found if line.axis == "x"]
+    for middle, text in sorted(above, key=lambda pair: pair[0]):
+        half = text_width(text.get_text(), 7.5) / 2
+        row = next((at for at, end in enumerate(ends) if end < middle - half), len(ends))
+        ends[row : row + 1] = [middle + half]
+        text.xyann = (0, 3 + 10 * row)
+
+
+def _strokes(corners: Any) -> list[Box]:
+    """Thin boxes around the pieces of a staircase."""
+    return [
+        Box(min(x0, x1) - 1, min(y0, y1) - 1, max(x0, x1) + 1, max(y0, y1) + 1)
+        for (x0, y0), (x1, y1) in pairwise(corners)
+    ]

@@ -1,0 +1,76 @@
+"""What a report is made from: a comparison of teams, a result, or a study that has one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from dse.problem import Problem
+from dse.study.compare import Comparison, Unlock
+from dse.study.result import Result
+
+__all__ = ["Entry", "Material", "Source", "clean", "material"]
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
+)
+
+
+class StudyLike(Protocol):
+    """Anything that has a result."""
+
+    @property
+    def result(self) -> Result:
+        """The result."""
+        ...
+
+
+Source: TypeAlias = Comparison | Result | StudyLike
+"""What can be drawn and reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One team's share of a report."""
+
+    team: str
+    result: Result
+    unlocks: tuple[Unlock, ...] = ()
+    departures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A problem with the teams that searched it; ``whole`` is the search of the whole space, if there was one."""
+
+    problem: Problem
+    entries: tuple[Entry, ...]
+    whole: Result | None = None
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """The problem's title, or its name."""
+        return self.problem.title or self.problem.name
+
+    @property
+    def background(self) -> Result | None:
+        """The whole space, unless one of the teams is it."""
+        whole_team = any(entry.result.accounting.outside == 0 for entry in self.entries)
+        return None if whole_team else self.whole
+
+
+def material(source: Source) -> Material:
+    """A source in the one form that reports read."""
+    if isinstance(source, Result):
+        return Material(source.problem, (Entry(source.team, source),))
+    if not isinstance(source, Comparison):
+        return material(source.result)
+    entries = tuple(Entry(row.team, row.result, row.unlocks, row.departures) for row in source.rows)
+    return Material(source.problem, entries, source.whole, source.note)
+
+
+def clean(text: str) -> str:
+    """A user's text without what no image or page can hold: control characters, lone surrogates, reordering marks."""
+    return _UNPRINTABLE.sub("\ufffd", text)
