@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ __all__ = ["describe", "description_lines"]
 
 _MANY = 200
 """Values of one dimension beyond which only the first and last are listed."""
+
+_FACTORS = 12
+"""Dimensions beyond which equal sizes are gathered."""
 
 
 def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
@@ -153,7 +157,15 @@ def _size_lines(description: Mapping[str, Any]) -> list[str]:
         return paragraph("a continuous space: its designs cannot be counted")
     sizes = [part["count"] for part in description["dimensions"]]
     assert math.prod(sizes) == description["designs"]
-    return paragraph(f"{count(description['designs'])} designs = {' x '.join(f'{size:,}' for size in sizes)}")
+    return paragraph(f"{count(description['designs'])} designs = {_product(sizes)}")
+
+
+def _product(sizes: Sequence[int]) -> str:
+    """``4 x 5 x 2``; of many dimensions, equal sizes are gathered: ``2^200``."""
+    if len(sizes) <= _FACTORS:
+        return " x ".join(f"{size:,}" for size in sizes)
+    powers = Counter(sizes)
+    return " x ".join(f"{size:,}^{times}" if times > 1 else f"{size:,}" for size, times in powers.items())
 
 
 def _section_lines(parts: Sequence[Mapping[str, Any]], note: Any) -> list[str]:

@@ -25,7 +25,7 @@ def metric_text(problem: Problem, name: str, value: float | bool | str | None) -
 
 def ambitions(problem: Problem) -> str:
     """``maximize accuracy, minimize latency``."""
-    return ", ".join(f"{o.direction} {o.name}" for o in problem.objectives) or "no objective"
+    return ", ".join(f"{o.direction} {o.name}" for o in problem.objectives)
 
 
 def assignments(problem: Problem, values: Mapping[str, Value]) -> str:

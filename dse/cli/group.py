@@ -138,9 +138,12 @@ def _own_error(error: BaseException) -> str:
 def _abandon_output() -> None:
     """Points standard output at nothing, so that Python's last flush does not fail as well."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - stays open until the end
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a file: nothing will be flushed
+        return
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
 
 
 @click.group(

@@ -62,8 +62,6 @@ def _objective(problem: Problem, top: int | None, name: str | None) -> str | Non
         raise click.UsageError("--objective chooses what --top ranks by; give --top K as well")
     if name is not None and name not in known:
         raise InputError(f"unknown objective {name!r}{nearest(name, known)}")
-    if top is not None and not known:
-        raise InputError("--top needs an objective, and this space has none")
     return name or (known[0] if top is not None else None)
 
 

@@ -22,7 +22,7 @@ def explanation_lines(problem: Problem, explanation: Explanation) -> list[str]:
     for step in explanation.metrics:
         lines += ["", *_tree(step, seen)]
     if explanation.lets:
-        lines += ["", "used by no metric"]
+        lines += ["", "other lets"]
         for step in explanation.lets:
             lines += _tree(step, seen, depth=1)
     for broken in explanation.broken:

@@ -69,7 +69,8 @@ class Explanation:
     """Everything about one design.
 
     ``verdict`` is None while it waits for a measurement, of the metrics in ``unmeasured``. An illegal design has
-    ``broken`` rules and nothing else. ``metrics`` are the cost trees; ``lets`` those that no metric uses.
+    ``broken`` rules and nothing else. ``metrics`` are the cost trees; ``lets`` those that had no part in
+    them.
     """
 
     design: Design
@@ -109,8 +110,10 @@ def explain(problem: Problem, design: Design, measured: Mapping[str, float] | No
         name for name in lacking if any(name in problem.graph.leaves(node, "measured") for node in needed)
     ]
     metrics = tuple(tree.named("metric", metric.name, metric.node) for metric in problem.metrics.values())
-    reached = set(problem.graph.needed(metric.node for metric in problem.metrics.values()))
-    lets = tuple(tree.named("let", name, node) for name, node in problem.lets.items() if node not in reached)
+    shown_lets = {step.name for step in _all_steps(metrics) if step.kind == "let"}
+    lets = tuple(
+        tree.named("let", name, node) for name, node in problem.lets.items() if name not in shown_lets
+    )
     return Explanation(
         design,
         index,
@@ -342,6 +345,18 @@ class _Tree:
         return Margin(
             constraint.name, constraint.text, sides[0], bound.op, sides[1], met, by, by_text, because
         )
+
+
+def _all_steps(roots: Iterable[Step]) -> list[Step]:
+    """The steps and everything below them, each once."""
+    seen: dict[int, Step] = {}
+    stack = list(roots)
+    while stack:
+        step = stack.pop()
+        if id(step) not in seen:
+            seen[id(step)] = step
+            stack.extend(step.parts)
+    return list(seen.values())
 
 
 def _declared(problem: Problem) -> Iterable[tuple[Kind, str, int]]:

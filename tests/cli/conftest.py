@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ def dse(monkeypatch: pytest.MonkeyPatch) -> Dse:
     monkeypatch.delenv("DSE_DEBUG", raising=False)
 
     def run(*words: str | Path) -> Ran:
-        done = CliRunner().invoke(main, list(map(str, words)))
+        done = CliRunner().invoke(main, list(map(str, words)), prog_name="dse")
         assert "Traceback" not in done.output
         return Ran(done.exit_code, done.stdout, done.stderr)
 
@@ -48,3 +49,21 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+@pytest.fixture
+def snapshot() -> Callable[[str, str], None]:
+    """Compares an output with the stored one; ``DSE_UPDATE_SNAPSHOTS=1`` stores it instead."""
+
+    def check(name: str, text: str) -> None:
+        path = SNAPSHOTS / f"{name}.txt"
+        if os.environ.get("DSE_UPDATE_SNAPSHOTS"):
+            SNAPSHOTS.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+
+    return check

@@ -1,0 +1,81 @@
+"""``dse list``, ``show`` and ``schema``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+METRIC = "metrics: {m: {expr: d0, unit: 1}}\nobjectives: {m: minimize}\n"
+Dse = Callable[..., Any]
+
+
+def test_list_has_the_camera(dse: Dse) -> None:
+    assert "camera      480  Object detector on a surveillance camera\n" in dse("list").out
+    (camera,) = [row for row in json.loads(dse("list", "--format", "json").out) if row["name"] == "camera"]
+    assert camera["designs"] == 480
+    assert camera["path"].endswith("space.yaml")
+    assert next(csv.DictReader(io.StringIO(dse("list", "--format", "csv").out)))["name"]
+
+
+def test_show(dse: Dse, snapshot: Callable[[str, str], None]) -> None:
+    ran = dse("show", "camera", "--count")
+    assert (ran.code, ran.err) == (0, "")
+    snapshot("show_camera", ran.out)
+
+
+def test_show_as_data(dse: Dse) -> None:
+    shown = json.loads(dse("show", "camera", "--count", "--format", "json").out)
+    assert shown["designs"] == 480
+    assert shown["legal"] == {"all": 312, "ml": 120, "systems": 7, "mlsys": 312}
+    assert [d["count"] for d in shown["dimensions"]] == [4, 5, 3, 2, 2, 2]
+    assert shown["rules"][0]["because"] == "{hardware} cannot run {format}"
+    rows = list(csv.DictReader(io.StringIO(dse("show", "camera", "--format", "csv").out)))
+    assert {row["kind"] for row in rows} >= {
+        "input",
+        "dimension",
+        "rule",
+        "let",
+        "metric",
+        "objective",
+        "constraint",
+        "team",
+    }
+
+
+def test_settings_show_up(dse: Dse) -> None:
+    shown = json.loads(dse("show", "camera", "--set", "max_latency=5 ms", "--format", "json").out)
+    assert {"name": "max_latency", "value": "5 ms", "unit": "ms"} in shown["inputs"]
+
+
+def test_a_huge_space_is_shown_with_its_exact_size(dse: Dse, write: Callable[..., Path]) -> None:
+    dimensions = "\n".join(f"  d{i}: [0, 1]" for i in range(200))
+    path = write(f"dse: 1\nname: huge\ndimensions:\n{dimensions}\n{METRIC}")
+    ran = dse("show", path)
+    assert ran.code == 0
+    assert f"{2**200:,} (about 10^60) designs = 2^200" in " ".join(ran.out.split())
+    refused = dse("show", path, "--count")
+    assert refused.code == 2
+    assert "too many to count" in refused.err
+
+
+def test_a_continuous_space_and_conditions(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        "dse: 1\nname: c\ndimensions:\n  on: [false, true]\n"
+        "  share: {range: [0.5, 1.5]}\n  n: {choices: [1, 2, 3, 4], when: on, otherwise: 2}\n"
+        + METRIC.replace("d0", "n")
+    )
+    out = dse("show", path).out
+    assert "a continuous space" in out
+    assert "any from 0.5 to 1.5" in out
+    assert "1, 2, 3, 4  (4)  when on, otherwise 2" in out
+    assert dse("show", path, "--count").code == 2
+
+
+def test_schema_is_json_schema(dse: Dse) -> None:
+    schema = json.loads(dse("schema").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"dimensions", "metrics", "teams"} <= set(schema["properties"])
