@@ -232,10 +232,8 @@ class Composer:
         if frame.flow:
             kept, values, cuts = join_cut_entries([(text, quoted) for text, _, quoted in frame.names], values)
             for index in cuts:
-                value = values[kept.index(index)]
-                self._report(
-                    value.location, f"found a part of {describe(value)}, {_CUT}", frame.names[index][0]
-                )
+                value, key = values[index], frame.names[kept[index]][0]
+                self._report(value.location, f"found a part of {describe(value)}, {_CUT}", key)
         entries: dict[str, Node] = {}
         keys: dict[str, Location] = {}
         for index, value in zip(kept, values, strict=True):
@@ -243,14 +241,10 @@ class Composer:
             if text == "<<" and not quoted:
                 continue
             if text in entries:
-                first = (
-                    f"line {keys[text].line}"
-                    if keys[text].line != where.line
-                    else f"column {keys[text].column}"
-                )
-                self._report(
-                    where, f"found the key {text!r} again (first on {first}), expected it once", text
-                )
+                old = keys[text]
+                first = f"column {old.column}" if old.line == where.line else f"line {old.line}"
+                message = f"found the key {text!r} again (first on {first}), expected it once"
+                self._report(where, message, text)
                 continue
             if frame.flow and not quoted and balance(text):
                 self._report(where, f"found the key {text!r}, {_CUT}", text)

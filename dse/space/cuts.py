@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from dataclasses import replace
 
 from dse.space.nodes import Node, Scalar
 
 __all__ = ["balance", "join_cut_entries", "join_cut_items"]
+
+_MOST_PARTS = 100
 
 
 def balance(text: str) -> int:
@@ -16,77 +19,70 @@ def balance(text: str) -> int:
 
 
 def join_cut_items(items: Items[Node]) -> tuple[list[Node], list[int]]:
-    """The items with cut expressions joined again, and the positions of the joined ones.
+    """The items with cut expressions joined again, and the new positions of the joined ones.
 
     ``[max(a, b), 3]`` has the items ``max(a``, ``b)`` and ``3``; they become ``max(a, b)`` and ``3``.
     """
-    joined: list[Node] = []
-    cuts: list[int] = []
-    rest = list(items)
-    while rest:
-        first, *rest = rest
-        length = _cut_length(first, [_unquoted_text(item) for item in rest])
-        if length:
-            assert isinstance(first, Scalar)
-            cuts.append(len(joined))
-            first = _join(first, [str(_unquoted_text(item)) for item in rest[:length]])
-            rest = rest[length:]
-        joined.append(first)
-    return joined, cuts
+    _, values, cuts = _join(items, lambda position: _unquoted(items[position]))
+    return values, cuts
 
 
 def join_cut_entries(
     names: Items[tuple[str, bool]], items: Items[Node]
 ) -> tuple[list[int], list[Node], list[int]]:
-    """Which entries to keep, their values with cut expressions joined again, and which of them were cut.
+    """The positions of the entries to keep, their values with cut expressions joined, and which of these were cut.
 
     ``names`` are the keys with whether each was quoted. ``{expr: max(a, b), unit: ms}`` has the keys ``expr``,
     ``b)`` (without a value) and ``unit``.
     """
+
+    def bare_key(position: int) -> str | None:
+        (name, quoted), value = names[position], items[position]
+        bare = not quoted and isinstance(value, Scalar) and value.value is None and not value.text
+        return name if bare else None
+
+    return _join(items, bare_key)
+
+
+def _join(items: Items[Node], part: Callable[[int], str | None]) -> tuple[list[int], list[Node], list[int]]:
+    """Join each value that has open brackets with the parts after it that close them.
+
+    ``part`` gives the text at a position when it can be the rest of an expression.
+    """
+    parts = [part(position) for position in range(len(items))]
+    closing = [None if text is None else balance(text) for text in parts]
     kept: list[int] = []
     values: list[Node] = []
     cuts: list[int] = []
     position = 0
     while position < len(items):
-        later = range(position + 1, len(items))
-        length = _cut_length(
-            items[position], [names[k][0] if _is_bare(names[k], items[k]) else None for k in later]
-        )
         value = items[position]
-        if length:
-            assert isinstance(value, Scalar)
-            value = _join(value, [names[k][0] for k in later[:length]])
-            cuts.append(position)
+        end = _end(value, position + 1, closing)
+        if end > position + 1 and isinstance(value, Scalar):
+            text = ", ".join([value.text, *(parts[k] or "" for k in range(position + 1, end))])
+            value = replace(value, value=text, text=text, verbatim=False)
+            cuts.append(len(kept))
         kept.append(position)
         values.append(value)
-        position += length + 1
+        position = end
     return kept, values, cuts
 
 
-def _cut_length(first: Node, later: Items[str | None]) -> int:
-    """How many of the later texts complete the first; 0 when it is whole or cannot be completed."""
-    text = _unquoted_text(first)
+def _end(first: Node, start: int, closing: Items[int | None]) -> int:
+    """Where the parts end that complete the first text; ``start`` when it is whole or cannot be completed."""
+    text = _unquoted(first)
     open_brackets = balance(text) if text else 0
     if open_brackets <= 0:
-        return 0
-    for length, part in enumerate(later, 1):
-        if part is None:
-            return 0
-        open_brackets += balance(part)
+        return start
+    for position in range(start, min(len(closing), start + _MOST_PARTS)):
+        change = closing[position]
+        if change is None:
+            return start
+        open_brackets += change
         if open_brackets <= 0:
-            return length
-    return 0
+            return position + 1
+    return start
 
 
-def _is_bare(name: tuple[str, bool], value: Node) -> bool:
-    """Whether an entry is an unquoted key without a value."""
-    return not name[1] and isinstance(value, Scalar) and value.value is None and not value.text
-
-
-def _unquoted_text(node: Node) -> str | None:
+def _unquoted(node: Node) -> str | None:
     return node.text if isinstance(node, Scalar) and not node.quoted else None
-
-
-def _join(first: Scalar, parts: list[str]) -> Scalar:
-    text = ", ".join([first.text, *parts])
-    return replace(first, value=text, text=text, verbatim=False)

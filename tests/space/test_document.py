@@ -209,3 +209,9 @@ def test_no_text_does_anything_but_read_or_report(text: str) -> None:
     else:
         plain(root)
     assert all(d.location.file == "f.yaml" and d.message for d in found)
+
+
+def test_a_search_for_cuts_takes_time_in_proportion() -> None:
+    start = time.process_time()
+    assert not errors(f"[{', '.join(['('] * 20_000)}]")
+    assert time.process_time() - start < 5
