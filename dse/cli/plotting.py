@@ -12,12 +12,17 @@ __all__ = ["render_front"]
 
 
 def render_front(shown: Any, stem: Path) -> list[Path]:
-    """Draws a comparison or results to ``stem`` with an ending for each format; returns the files written.
+    """Draws a comparison or a result; returns the files written.
+
+    An ending of letters asks for that format; a path without one gets an ending for each usual format.
 
     Raises:
-        InputError: no report of this name is installed.
+        InputError: no report of this name is installed, the format is unknown, or a file cannot be written.
     """
     known = reports()
     if "front" not in known:
         raise InputError("no report named 'front' is installed")
+    ending = stem.suffix[1:]
+    if ending.isalpha():
+        return list(known["front"](shown, stem.with_suffix(""), (ending.lower(),)))
     return list(known["front"](shown, stem))

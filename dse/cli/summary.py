@@ -105,12 +105,12 @@ def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
     return aligned(rows, right={1, 2, 3}, indent=indent)
 
 
-def front_lines(result: Result, *, indent: int = 2) -> list[str]:
-    """The front, or the best designs that were asked for."""
+def front_lines(result: Result, objective: str | None = None, *, indent: int = 2) -> list[str]:
+    """The front, or the best designs that were asked for, by ``objective``."""
     problem = result.problem
     points = result.best or result.front
     if result.best:
-        title = f"best {plural(len(points), 'design')}"
+        title = f"best {plural(len(points), 'design')}{'' if objective is None else f' by {objective}'}"
     elif len(problem.objectives) == 1:
         title = f"best design ({ambitions(problem)})"
     else:
@@ -128,7 +128,11 @@ def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
 
 
 def result_lines(
-    result: Result, unlocks: tuple[UnlockLike, ...] = (), departures: tuple[str, ...] = ()
+    result: Result,
+    unlocks: tuple[UnlockLike, ...] = (),
+    departures: tuple[str, ...] = (),
+    *,
+    objective: str | None = None,
 ) -> list[str]:
     """Everything about one search. Without a feasible design: why, and what would help."""
     lines = heading(result.problem)
@@ -136,7 +140,7 @@ def result_lines(
         lines += paragraph(f"team {result.team}")
     lines += ["", *solver_lines(result), ""]
     if result.feasible:
-        lines += [*front_lines(result), *trait_lines(result)]
+        lines += [*front_lines(result, objective), *trait_lines(result)]
     else:
         lines += paragraph(f"no feasible design among {plural(result.funnel.legal, 'legal design')}")
         lines += failure_lines(result, unlocks, departures)

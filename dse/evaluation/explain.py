@@ -160,25 +160,32 @@ class _Tree:
                 "measured",
             ):
                 self.names[node], self.kinds[node] = name, kind
+        bounds = [side for c in problem.constraints for side in (c.bound.lhs, c.bound.rhs)]
+        declared = [*problem.lets.values(), *(metric.node for metric in problem.metrics.values())]
+        self._evaluate([*(rule.check for rule in problem.rules), *declared, *bounds])
 
     # -- values and texts -------------------------------------------------------------------------
 
     def value(self, node: int) -> Scalar | _Open:
         """The value of a node; open when it needs a measurement that is not there."""
         if node not in self._values:
-            below = self.graph.needed((node,))
-            for number in below:
-                found = self.graph[number]
-                if found.op == "measured" and found.data not in self.measured:
-                    self._values[number] = _Open(found.data)
-                else:
-                    waiting = (self._values.get(arg) for arg in found.args)
-                    first = next((value for value in waiting if isinstance(value, _Open)), None)
-                    if first is not None:
-                        self._values[number] = first
-            known = [number for number in below if number not in self._values]
-            self._values.update(evaluate_nodes(self.problem, self.design, known, self.measured))
+            self._evaluate([node])
         return self._values[node]
+
+    def _evaluate(self, roots: Iterable[int]) -> None:
+        """Find the values of ``roots`` and of everything below them."""
+        below = self.graph.needed(roots)
+        for number in below:
+            found = self.graph[number]
+            if found.op == "measured" and found.data not in self.measured:
+                self._values[number] = _Open(found.data)
+            else:
+                waiting = (self._values.get(arg) for arg in found.args)
+                first = next((value for value in waiting if isinstance(value, _Open)), None)
+                if first is not None:
+                    self._values[number] = first
+        known = [number for number in below if number not in self._values]
+        self._values.update(evaluate_nodes(self.problem, self.design, known, self.measured))
 
     def plain(self, node: int) -> float | bool | str | tuple[str, ...] | None:
         """The value of a node as data."""
@@ -233,9 +240,10 @@ class _Tree:
 
     def steps(self, node: int) -> tuple[Step, ...]:
         """What ``node`` adds to the step above it: its own step, or those of its parts."""
-        for number in self.graph.needed((node,)):
-            if number not in self._steps:
-                self._steps[number] = self._made(number)
+        if node not in self._steps:
+            for number in self.graph.needed((node,)):
+                if number not in self._steps:
+                    self._steps[number] = self._made(number)
         return self._steps[node]
 
     def _made(self, node: int) -> tuple[Step, ...]:

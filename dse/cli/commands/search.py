@@ -36,11 +36,11 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
     result = run_search(problem, **options)
-    report(result, form, options["out"])
+    report(result, form, options["out"], options["objective"] or problem.objectives[0].name)
     return 0 if result.feasible else 1
 
 
-def report(result: Result, form: str, out: Path | None) -> None:
+def report(result: Result, form: str, out: Path | None, objective: str | None = None) -> None:
     """Print a result in the format that was asked for."""
     from dse.cli.running import help_for
     from dse.cli.summary import result_lines
@@ -55,6 +55,6 @@ def report(result: Result, form: str, out: Path | None) -> None:
         if not result.feasible:
             emit.note("\n".join(result_lines(result, *help_for(result))))
     else:
-        emit.lines(result_lines(result, *help_for(result)))
+        emit.lines(result_lines(result, *help_for(result), objective=objective))
     if out is not None:
         emit.note(f"kept in {out}: go on with dse resume {out}, check with dse verify {out}")

@@ -1,0 +1,159 @@
+"""``dse compare``, ``sweep`` and ``plot`` of a space."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Dse = Callable[..., Any]
+Snapshot = Callable[[str, str], None]
+
+
+def test_the_camera_teams(dse: Dse, snapshot: Snapshot) -> None:
+    ran = dse("compare", "camera", "--solver", "exhaustive")
+    assert (ran.code, ran.err) == (0, "")
+    snapshot("compare_camera", ran.out)
+
+
+def test_why_and_what_would_help(dse: Dse) -> None:
+    out = " ".join(dse("compare", "camera").out.split())
+    ml, systems = out.split("systems: no feasible design")
+    assert "ml: no feasible design among 120 legal designs" in ml
+    assert "lowest latency of a design that meets the rest is 57 ms, 47 ms over <= 10 ms" in ml
+    assert "unlocked by freeing engine and hardware: 8 feasible designs" in ml
+    assert "accuracy 89.8 %, 0.2 % under >= 90 %" in systems
+    assert "unlocked by freeing distill: 1 feasible design" in systems
+    assert "unlocked by freeing format: 1 feasible design" in systems
+    assert "all 8 feasible designs share: detector = Det-L;" in systems
+
+
+def test_out_writes_tables_and_plots(dse: Dse, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    ran = dse("compare", "camera", "--out", folder)
+    assert ran.code == 0
+    written = {"comparison.json", "front.csv", "front.html", "front.png", "front.svg", "teams.csv"}
+    assert {path.name for path in folder.iterdir()} == written
+    assert all(f"wrote {folder / name}" in ran.err for name in written)
+    teams = list(csv.DictReader(io.StringIO((folder / "teams.csv").read_text(encoding="utf-8"))))
+    assert [(t["team"], t["legal"], t["feasible"]) for t in teams] == [
+        ("ml", "120", "0"),
+        ("systems", "7", "0"),
+        ("mlsys", "312", "8"),
+    ]
+    assert teams[2]["best accuracy [percent]"] == "91.9"
+
+
+def test_compare_as_data(dse: Dse) -> None:
+    found = json.loads(dse("compare", "camera", "--format", "json").out)
+    unlocks = {
+        team["team"]: {tuple(u["dimensions"]): u["feasible"] for u in team["unlocks"]}
+        for team in found["teams"]
+    }
+    assert unlocks == {
+        "ml": {("engine", "hardware"): 8},
+        "systems": {("format",): 1, ("distill",): 1},
+        "mlsys": {},
+    }
+    assert found["teams"][2]["best"] == {"accuracy": 0.919, "latency": 0.00575}
+    assert dse("compare", "camera", "--format", "csv").out.count("\n") == 4
+
+
+def test_chosen_and_combined_teams(dse: Dse) -> None:
+    ran = dse("compare", "camera", "--team", "ml & systems", "--team", "ml | systems")
+    assert ran.code == 1
+    assert "ml & systems  ml | systems" in ran.out
+    assert "did you mean 'mlsys'?" in dse("compare", "camera", "--team", "mlsis").err
+
+
+def test_a_space_without_teams(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        "dse: 1\nname: n\ndimensions: {a: [1]}\nmetrics: {m: {expr: a, unit: 1}}\nobjectives: {m: minimize}\n"
+    )
+    ran = dse("compare", path)
+    assert ran.code == 2
+    assert "no teams" in ran.err
+
+
+def test_many_teams_wrap_into_blocks(dse: Dse, write: Callable[..., Path]) -> None:
+    teams = "".join(f"  a_rather_long_team_{i}: {{a: {i}}}\n" for i in range(1, 9))
+    path = write(
+        f"dse: 1\nname: n\ndimensions: {{a: [{', '.join(map(str, range(1, 9)))}]}}\n"
+        f"metrics: {{m: {{expr: a, unit: 1}}}}\nobjectives: {{m: minimize}}\nteams:\n{teams}"
+    )
+    out = dse("compare", path).out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("best m") == 4
+
+
+SINGLE = """\
+dse: 1
+name: single
+inputs: {n_gpus: 8, limit: 100 ms}
+tables:
+  parts:
+    columns: {work: ms}
+    rows: {small: [40], large: [200]}
+dimensions: {part: {table: parts}, split: [1, 2, 4]}
+metrics: {time: {expr: part.work * 8 / n_gpus / split + split * 5 ms, unit: ms}}
+objectives: {time: minimize}
+constraints: {time: "<= limit"}
+"""
+
+
+def test_sweep_of_one_objective(dse: Dse, write: Callable[..., Path], snapshot: Snapshot) -> None:
+    ran = dse(
+        "sweep", write(SINGLE), "--set", "n_gpus=1,8,16,32", "--set", "limit=60 ms", "--solver", "exhaustive"
+    )
+    assert (ran.code, ran.err) == (0, "")
+    snapshot("sweep_single", ran.out)
+
+
+def test_sweep_as_data(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(SINGLE)
+    words = ["--set", "n_gpus=8,16", "--set", "limit=10 ms,100 ms"]
+    rows = list(csv.DictReader(io.StringIO(dse("sweep", path, *words, "--format", "csv").out)))
+    assert [(r["n_gpus"], r["limit"], r["feasible"], r["best time [ms]"], r["split"]) for r in rows] == [
+        ("8", "10 ms", "0", "", ""),
+        ("8", "100 ms", "5", "30", "2"),
+        ("16", "10 ms", "0", "", ""),
+        ("16", "100 ms", "6", "20", "2"),
+    ]
+    found = json.loads(dse("sweep", path, *words, "--format", "json").out)
+    assert found[1]["settings"] == {"n_gpus": "8", "limit": "100 ms"}
+    assert found[1]["best"] == {"time": 0.03}
+
+
+def test_sweep_of_several_objectives(dse: Dse) -> None:
+    ran = dse("sweep", "camera", "--set", "max_latency=5 ms, 10 ms")
+    assert ran.code == 0
+    assert "10 ms    312         8         91.9 %       5.75 ms      2" in ran.out
+    assert dse("sweep", "camera", "--set", "max_latency=1 ms,2 ms").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to sweep"),
+        (["--set", "max_latency=5 ms"], "nothing to sweep"),
+        (["--set", "max_latency=5 ms,"], "is empty"),
+        (["--set", "max_latency=5 ms", "--set", "max_latency=6 ms"], "set twice"),
+        (["--set", "max_latency=5 ms,6"], "write 6 ms"),
+    ],
+)
+def test_sweep_mistakes(dse: Dse, words: list[str], said: str) -> None:
+    ran = dse("sweep", "camera", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_plot_of_a_space(dse: Dse, tmp_path: Path) -> None:
+    assert dse("plot", "camera", "-o", tmp_path / "x.svg").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["x.svg"]
+    assert "did you mean 'png'?" in dse("plot", "camera", "-o", tmp_path / "x.jpg").err
+    assert dse("plot", "camera", "--team", "ml", "-o", tmp_path / "y.svg").code == 1

@@ -1,0 +1,138 @@
+"""``dse search``: the front, the account of all designs, and the explanation when nothing is feasible."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Dse = Callable[..., Any]
+Snapshot = Callable[[str, str], None]
+
+
+def test_the_front(dse: Dse, snapshot: Snapshot) -> None:
+    ran = dse("search", "camera", "--solver", "exhaustive")
+    assert (ran.code, ran.err) == (0, "")
+    snapshot("search_camera", ran.out)
+
+
+@pytest.mark.parametrize("team", ["ml", "systems"])
+def test_nothing_feasible_is_explained(dse: Dse, snapshot: Snapshot, team: str) -> None:
+    ran = dse("search", "camera", "--team", team, "--solver", "exhaustive")
+    assert (ran.code, ran.err) == (1, "")
+    snapshot(f"search_{team}", ran.out)
+
+
+def test_auto_says_what_it_picked(dse: Dse) -> None:
+    out = " ".join(dse("search", "camera").out.split())
+    assert "solver exhaustive (" in out or "solver pareto (" in out
+
+
+def test_the_best_designs_of_one_objective(dse: Dse) -> None:
+    ran = dse("search", "camera", "--top", "3", "--objective", "latency", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [(row["accuracy [percent]"], row["latency [ms]"]) for row in rows] == [
+        ("90.3", "5.75"),
+        ("90.9", "5.75"),
+        ("90.4", "8"),
+    ]
+    table = dse("search", "camera", "--top", "3").out
+    assert "best 3 designs by accuracy" in table
+    assert "91.3 %" in table
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--objective", "latency"], "give --top K as well"),
+        (["--top", "2", "--objective", "latncy"], "unknown objective 'latncy'; did you mean 'latency'?"),
+        (["--team", "mlsy"], "unknown team 'mlsy'; did you mean 'mlsys'?"),
+        (["--solver", "exhastive"], "did you mean 'exhaustive'?"),
+        (["--solver", "optuna", "--option", "sampla=tpe"], "sampla"),
+    ],
+)
+def test_mistakes(dse: Dse, words: list[str], said: str) -> None:
+    ran = dse("search", "camera", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_csv_is_clean(dse: Dse) -> None:
+    ran = dse("search", "camera", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [(row["index"], row["pruning"], row["distill"], row["latency [ms]"]) for row in rows] == [
+        ("319", "none", "true", "8"),
+        ("327", "structured", "true", "5.75"),
+    ]
+    nothing = dse("search", "camera", "--team", "ml", "--format", "csv")
+    assert nothing.code == 1
+    assert nothing.out.count("\n") == 1  # the header alone
+    assert "nearest miss" in nothing.err
+
+
+def test_json_is_the_result(dse: Dse) -> None:
+    found = json.loads(dse("search", "camera", "--format", "json").out)
+    assert found["accounting"]["total"] == 480
+    assert [point["index"] for point in found["front"]] == [319, 327]
+    assert (
+        sum(found["accounting"][part] for part in ("outside", "illegal", "evaluated", "pruned", "unvisited"))
+        == 480
+    )
+
+
+def test_settings_change_the_answer_and_are_shown(dse: Dse) -> None:
+    ran = dse("search", "camera", "--set", "max_latency=5 ms")
+    assert ran.code == 1
+    assert "with max_latency = 5 ms" in ran.out
+    variant = dse("search", "camera", "--team", "systems", "--set", "tables.formats.int8-PTQ.loss=1 percent")
+    assert variant.code == 0
+    assert "90.8 %" in variant.out
+    assert "8 ms" in variant.out
+    fp16 = dse("search", "camera", "--team", "systems", "--set", "tables.rates.npu.fp16=1000 Gop/s")
+    assert fp16.code == 1
+
+
+def test_sampling(dse: Dse) -> None:
+    ran = dse(
+        "search", "camera", "--solver", "optuna", "--sampler", "random", "--n-trials", "40", "--seed", "3"
+    )
+    assert ran.code in (0, 1)
+    assert "40 trials" in " ".join(ran.out.split())
+    assert (
+        ran.out
+        == dse(
+            "search", "camera", "--solver", "optuna", "--sampler", "random", "--n-trials", "40", "--seed", "3"
+        ).out
+    )
+
+
+def test_a_run_is_kept_resumed_verified_and_drawn(dse: Dse, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    searched = dse("search", "camera", "--out", run)
+    assert searched.code == 0
+    assert f"dse resume {run}" in searched.err
+    assert (run / "manifest.json").is_file()
+    assert (run / "front.csv").is_file()
+    resumed = dse("resume", run)
+    assert resumed.code == 0
+    assert resumed.out == searched.out
+    verified = dse("verify", run)
+    assert verified.code == 0, verified.err
+    drawn = dse("plot", run, "-o", tmp_path / "front.svg")
+    assert drawn.code == 0
+    assert (tmp_path / "front.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert dse("search", run).code == 2
+    assert dse("plot", run, "--team", "ml").code == 2
+
+
+@pytest.mark.parametrize("command", ["resume", "verify"])
+def test_what_is_no_run(dse: Dse, tmp_path: Path, command: str) -> None:
+    ran = dse(command, tmp_path)
+    assert ran.code == 2
+    assert "has no manifest.json" in ran.err
+    assert "does not exist" in dse(command, tmp_path / "nothing").err
