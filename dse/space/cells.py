@@ -34,7 +34,8 @@ def check_tables(root: Mapping) -> Iterator[Diagnostic]:
             yield from _check_keys(table, name)
             unit = find(table, ("unit",))
             kind = _Kind(unit.text) if isinstance(unit, Scalar) else None
-            yield from _check_keyed(rows, path, keys_of(table), kind)
+            if keys_of(table):
+                yield from _check_keyed(rows, path, keys_of(table), kind)
         else:
             yield from _check_rows(rows, path, columns_of(table))
 
@@ -87,6 +88,10 @@ class _Kind:
         return None if quantity.unit.dims == unit.dims else self.expected
 
 
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
+
+
 def _is(node: Node, kind: type) -> bool:
     return isinstance(node, Scalar) and isinstance(node.value, kind)
 
@@ -112,14 +117,14 @@ def _check_rows(rows: Mapping, path: Path, columns: dict[str, str]) -> Iterator[
         if isinstance(row, Sequence):
             if len(row.items) != len(columns):
                 names = ", ".join(columns)
-                message = f"found a row of {len(row.items)}, expected {len(columns)} cells ({names})"
+                message = f"found a row of {len(row.items)}, expected {_cells(len(columns))} ({names})"
                 yield Diagnostic(row.location, show_path((*path, name)), message)
                 continue
             cells = dict(zip(columns, row.items, strict=True))
         elif isinstance(row, Mapping):
             cells = row.entries
         else:
-            yield _diagnostic(row, (*path, name), f"a list of {len(columns)} cells or a mapping")
+            yield _diagnostic(row, (*path, name), f"a list of {_cells(len(columns))} or a mapping")
             continue
         for column, cell in cells.items():
             if column not in kinds:

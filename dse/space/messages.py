@@ -54,7 +54,13 @@ def explain(error: ValidationError, root: Mapping) -> list[Diagnostic]:
     findings: list[Any] = list(error.errors(include_url=False, include_input=False))
     misspelt = {_meant(finding) for finding in findings if finding["type"] == "extra_forbidden"}
     missing = {finding["loc"]: finding for finding in findings if finding["type"] == "missing"}
-    return [_explain(f, root) for f in findings if f["loc"] not in missing or f["loc"] not in misspelt]
+    owners = {finding["loc"][:-1] for finding in findings}
+    return [
+        _explain(f, root)
+        for f in findings
+        if not (f["loc"] in missing and f["loc"] in misspelt)
+        and not (f["type"] == "too_short" and f["loc"] in owners)  # its entries are there, but wrong
+    ]
 
 
 def _meant(finding: Any) -> tuple[str | int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,22 +116,26 @@ def load_declaration(
     root = loading.with_csv_rows(root)
     root = loading.override(root, [item for item in overrides if item[0] not in files])
     checked = check_tree(root)
-    model = None
+    model, wrong = None, []
     try:
         model = SpaceDecl.model_validate(nodes.plain(root))
     except ValidationError as error:
-        loading.found += explain(error, root)
-    found = _in_order([*loading.found, *checked.errors], loading.files)
+        wrong = explain(error, root)
+    found = _in_order(loading.found, [*checked.errors, *wrong], loading.files)
     if found or model is None:
         raise SpaceError(found)
     return Declaration(model, root, path, tuple(checked.warnings), checked.ranges, tuple(loading.files))
 
 
-def _in_order(found: Iterable[Diagnostic], files: Items[Path]) -> list[Diagnostic]:
-    """Each diagnostic once, in the order of the files and of the lines; the first hundred."""
+def _in_order(read: Items[Diagnostic], checked: Items[Diagnostic], files: Items[Path]) -> list[Diagnostic]:
+    """Each diagnostic once, in the order of the files and of the lines; the first hundred.
+
+    What the checks say about a value that could not even be read is left out.
+    """
     order = {str(path): position for position, path in enumerate(files)}
+    unread = {diagnostic.location for diagnostic in read if diagnostic.location.column}
     unique = sorted(
-        dict.fromkeys(found),
+        dict.fromkeys([*read, *(d for d in checked if d.location not in unread)]),
         key=lambda d: (order.get(d.location.file, len(order)), d.location.line, d.location.column),
     )
     if len(unique) > _SHOWN:
