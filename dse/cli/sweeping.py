@@ -33,6 +33,9 @@ def sweep_lines(results: Swept) -> list[str]:
     problem = results[0][1].problem
     names = [name for name, _ in results[0][0]]
     lines = paragraph(f"{problem.name}: {problem.title}" if problem.title else problem.name)
+    for name, value in problem.overrides:
+        if name not in names:
+            lines += paragraph(f"with {name} = {value}", indent=2)
     team = results[0][1].team
     lines += paragraph(f"{ambitions(problem)}{'' if team == 'all' else f'; team {team}'}")
     several = len(problem.objectives) > 1
