@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.cli.designs import ambitions, metric_text, point_lines
 from dse.cli.misses import failure_lines
-from dse.cli.summary import heading, trait_lines
+from dse.cli.summary import heading, nothing, trait_lines
 from dse.cli.text import GAP, aligned, count, paragraph, plural, width, widths
 from dse.problem import Objective, Problem
 from dse.study.compare import Comparison, TeamReport
@@ -95,9 +95,7 @@ def _facts(result: Result) -> list[tuple[str, str]]:
 def _team_lines(row: TeamReport) -> list[str]:
     result = row.result
     if not result.feasible:
-        lines = paragraph(
-            f"{row.team}: no feasible design among {plural(result.funnel.legal, 'legal design')}"
-        )
+        lines = paragraph(f"{row.team}: {nothing(result)}")
         return [*lines, *failure_lines(result, row.unlocks, row.departures)]
     what = "Pareto front" if len(result.problem.objectives) > 1 else "best design"
     sampled = ", by sampling" if result.promise == "sampling" else ""

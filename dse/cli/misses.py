@@ -14,7 +14,7 @@ from dse.units import format_value
 
 __all__ = ["bound_text", "failure_lines", "miss_text"]
 
-_SHORT = {"<=": "over", "<": "over", ">=": "under", ">": "under", "==": "off"}
+_SHORT = {"<=": "over", "<": "over", ">=": "under", ">": "under", "==": "away from"}
 _EXTREME = {"<=": "lowest", "<": "lowest", ">=": "highest", ">": "highest"}
 _STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
@@ -39,7 +39,7 @@ def bound_text(problem: Problem, constraint: Constraint, miss: Miss) -> str:
     measured = {name: value for name, value in miss.metrics.items() if isinstance(value, float)}
     value = evaluate_nodes(problem, miss.design, [constraint.bound.rhs], measured)[constraint.bound.rhs]
     text = format_value(value, constraint.unit) if isinstance(value, float) else str(value)
-    return f"{constraint.bound.op} {text}"
+    return text if constraint.bound.op == "==" else f"{constraint.bound.op} {text}"
 
 
 def miss_text(problem: Problem, miss: Miss) -> str:

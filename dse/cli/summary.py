@@ -16,6 +16,7 @@ __all__ = [
     "front_lines",
     "funnel_lines",
     "heading",
+    "nothing",
     "result_lines",
     "solver_lines",
     "trait_lines",
@@ -89,7 +90,11 @@ def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
     """From legal designs to feasible ones: what each constraint rejects, in order and by itself."""
     funnel = result.funnel
     texts = {constraint.name: constraint.text for constraint in result.problem.constraints}
-    left, rows = funnel.legal, [["", "rejects", "alone", "left"], ["legal", "", "", count(funnel.legal)]]
+    least = "" if funnel.exact else "at least "
+    left, rows = (
+        funnel.legal,
+        [["", "rejects", "alone", "left"], ["legal", "", "", f"{least}{count(funnel.legal)}"]],
+    )
     if funnel.failed:
         left -= funnel.failed
         rows.append(["failed (no value)", count(funnel.failed), "", count(left)])
@@ -99,9 +104,7 @@ def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
         rows.append(
             [texts.get(line.name, line.name), _lost(line, line.in_order), _lost(line, line.alone), rest]
         )
-    rows.append(
-        ["feasible", "", "", count(funnel.feasible) if funnel.exact else f"at least {count(funnel.feasible)}"]
-    )
+    rows.append(["feasible", "", "", f"{least}{count(funnel.feasible)}"])
     return aligned(rows, right={1, 2, 3}, indent=indent)
 
 
@@ -123,8 +126,15 @@ def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
     if not result.traits:
         return []
     feasible = plural(result.funnel.feasible, "feasible design")
-    text = f"all {feasible} share: {'; '.join(trait.text for trait in result.traits)}"
+    found = "" if result.funnel.exact else " found"
+    text = f"all {feasible}{found} share: {'; '.join(trait.text for trait in result.traits)}"
     return paragraph(text, indent=indent)
+
+
+def nothing(result: Result) -> str:
+    """That no design is feasible, and among how many."""
+    tried = "" if result.funnel.exact else " tried"
+    return f"no feasible design among {plural(result.funnel.legal, 'legal design')}{tried}"
 
 
 def result_lines(
@@ -142,7 +152,7 @@ def result_lines(
     if result.feasible:
         lines += [*front_lines(result, objective), *trait_lines(result)]
     else:
-        lines += paragraph(f"no feasible design among {plural(result.funnel.legal, 'legal design')}")
+        lines += paragraph(nothing(result))
         lines += failure_lines(result, unlocks, departures)
     lines += ["", "every design accounted for", *account_lines(result.accounting)]
     if result.problem.constraints or result.funnel.failed:

@@ -69,9 +69,11 @@ def _margin(margin: Margin) -> str:
     because = f": {margin.because}" if margin.because and not margin.met else ""
     if not margin.by_text:
         return f"{margin.text}: {'holds' if margin.met else 'does not hold'}{because}"
+    if margin.met and margin.op == "==":
+        return f"{margin.text}: {margin.lhs}, holds"
     if margin.met:
         return f"{margin.text}: {margin.lhs} {margin.op} {margin.rhs}, {margin.by_text} to spare"
-    side = {"<": "over", ">": "under"}.get(margin.op[0], "off")
+    side = {"<": "over", ">": "under"}.get(margin.op[0], "away from")
     return f"{margin.text}: {margin.lhs} is {margin.by_text} {side} {margin.rhs}, NOT met{because}"
 
 
