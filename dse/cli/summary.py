@@ -123,7 +123,7 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
 
 def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
     """What every feasible design has in common."""
-    if not result.traits:
+    if not result.traits or result.funnel.feasible == 1:
         return []
     feasible = plural(result.funnel.feasible, "feasible design")
     found = "" if result.funnel.exact else " found"

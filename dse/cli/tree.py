@@ -67,6 +67,8 @@ def _step_lines(step: Step, depth: int, again: bool) -> list[str]:
 
 def _margin(margin: Margin) -> str:
     because = f": {margin.because}" if margin.because and not margin.met else ""
+    if margin.met is None:
+        return f"{margin.text}: {margin.lhs} {margin.op} {margin.rhs}"
     if not margin.by_text:
         return f"{margin.text}: {'holds' if margin.met else 'does not hold'}{because}"
     if margin.met and margin.op == "==":
@@ -88,7 +90,7 @@ def _verdict(explanation: Explanation) -> list[str]:
         return paragraph(f"failed: {explanation.verdict.reason}")
     if state is State.FEASIBLE:
         return ["feasible"]
-    missed = [margin.name for margin in explanation.margins if not margin.met]
+    missed = [margin.name for margin in explanation.margins if margin.met is False]
     missed += [f"{name} finite" for name in explanation.verdict.infinite]
     return paragraph(f"infeasible: misses {', '.join(missed)}")
 

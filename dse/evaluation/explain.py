@@ -42,14 +42,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How a constraint stands. ``by`` is the distance to the bound in ``unit``'s base units, at least 0."""
+    """How a constraint stands; ``met`` is None where a side has no value. ``by`` is the distance to the bound in base
+    units, at least 0, and ``by_text`` the same for people; a condition that is no comparison has no distance.
+    """
 
     name: str
     text: str
     lhs: str
     op: str
     rhs: str
-    met: bool
+    met: bool | None
     by: float
     by_text: str
     because: str
@@ -334,18 +336,13 @@ class _Tree:
         lhs, rhs = self.value(bound.lhs), self.value(bound.rhs)
         because = self.sentence(constraint.because) if constraint.because else ""
         sides = self.shown(bound.lhs, constraint.unit), self.shown(bound.rhs, constraint.unit)
-        if bound.op == "holds" or not (isinstance(lhs, float) and isinstance(rhs, float)):
-            met = lhs is True
+        if bound.op == "holds" and isinstance(lhs, bool):
             return Margin(
-                constraint.name,
-                constraint.text,
-                sides[0],
-                bound.op,
-                "",
-                met,
-                0.0 if met else 1.0,
-                "",
-                because,
+                constraint.name, constraint.text, sides[0], bound.op, "", lhs, float(not lhs), "", because
+            )
+        if not (isinstance(lhs, float) and isinstance(rhs, float)):
+            return Margin(
+                constraint.name, constraint.text, sides[0], bound.op, sides[1], None, 0.0, "", because
             )
         met = {"<=": lhs <= rhs, "<": lhs < rhs, ">=": lhs >= rhs, ">": lhs > rhs, "==": lhs == rhs}[bound.op]
         by = abs(lhs - rhs)

@@ -163,10 +163,11 @@ def test_illegal_designs_name_every_broken_rule() -> None:
 
 def test_missing_cells_and_nan_say_why() -> None:
     tables = {"t": {"keys": ["a"], "unit": 1, "rows": {"1": 5, "2": 6}}}
-    problem = space(tables=tables, metrics={"m": {"expr": "t[a]", "unit": 1}})
+    problem = space(tables=tables, metrics={"m": {"expr": "t[a]", "unit": 1}}, constraints={"m": "<= 9"})
     explanation = explain(problem, {"a": 4.0, "on": True})
     assert explanation.metrics[0].shown == "no value (t has no cell 4)"
     assert explanation.metrics[0].value is None
+    assert [(margin.met, margin.rhs) for margin in explanation.margins] == [(None, "9")]
     assert explanation.verdict is not None
     assert explanation.verdict.state is State.FAILED
     nan = explain(metric("max((a - a) / (a - a), 1)"), {"a": 1.0, "on": True}).metrics[0]
