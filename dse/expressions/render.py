@@ -42,6 +42,8 @@ def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tup
     if node.op in _INFIX:
         sign, level = _INFIX[node.op]
         left, right = (done[a] for a in node.args)
+        if sign in ("<", "<=") and graph[node.args[0]].op == "const":
+            left, right, sign = right, left, sign.replace("<", ">")  # a > b is kept as b < a
         return f"{_within(left, level)} {sign} {_within(right, level + 1)}", level
     if node.op == "neg":
         return f"-{_within(done[node.args[0]], 7)}", 7

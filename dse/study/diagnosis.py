@@ -147,10 +147,10 @@ class _Reader:
         )
 
     def _kept(self) -> Kept:
-        kept = self.tally.kept
-        order = np.argsort(kept.positions, kind="stable")
-        positions = kept.positions[order]
-        columns = {name: column[order] for name, column in kept.columns.items()}
+        kept = self.tally.kept.arrays()
+        order = np.argsort(kept["positions"], kind="stable")
+        columns = {name: column[order] for name, column in kept.items()}
+        positions = columns["positions"]
         arrays = self.blocks.digit_arrays(positions)
         names = self.problem.names
         digits = np.column_stack([arrays[name] for name in names]) if names else np.zeros((len(positions), 0))

@@ -20,7 +20,9 @@ GRID = 65_536
 """Combinations of a condition's own dimensions that are tried one and all."""
 
 LOOKED_AT = 262_144
-"""Designs that are looked at: the whole space up to this size, else as many at random."""
+"""Designs at most that are looked at: the whole space up to this size, else as many at random."""
+
+_VALUES = 20_000_000  # values computed at most, so that a long cost model is not slow to check
 
 _EXPLAINED = 200  # failing designs whose reason is asked of the scalar evaluator
 
@@ -97,8 +99,9 @@ def _empty_teams(problem: Problem) -> list[Diagnostic]:
 
 def _sample(problem: Problem) -> tuple[dict[str, NDArray[np.intp]], int, bool]:
     """Value numbers per dimension of all designs, or of many drawn at random with a fixed seed; how many; if all."""
-    whole = problem.size <= LOOKED_AT
-    n = problem.size if whole else LOOKED_AT
+    limit = min(LOOKED_AT, _VALUES // len(problem.graph.nodes))
+    whole = problem.size <= limit
+    n = problem.size if whole else limit
     digits: dict[str, NDArray[np.intp]] = {}
     if whole:
         rest = np.arange(n)

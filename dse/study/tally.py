@@ -22,19 +22,22 @@ from dse.study.front import Archive
 __all__ = ["Records", "Tally"]
 
 _FAILURES = 5
+_WAITING = 65_536  # rows that wait to be sorted
 _TRAIT_LIMIT = 1_000_000  # values of a dimension beyond which traits are not recorded
 
 
 class Records:
-    """The ``limit`` rows of smallest key, ties by position; columns travel along."""
+    """The ``limit`` rows of smallest key, ties by position; columns of given widths travel along.
+
+    Rows wait unsorted until there are many or somebody reads, so that small additions stay cheap.
+    """
 
     def __init__(self, limit: int, widths: Mapping[str, int]) -> None:
         self.limit = limit
-        self.keys: NDArray[np.float64] = np.empty(0)
-        self.positions: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.columns: dict[str, NDArray[np.float64]] = {
-            name: np.empty((0, width)) for name, width in widths.items()
-        }
+        self._rows: dict[str, NDArray[Any]] = {"keys": np.empty(0), "positions": np.empty(0, dtype=np.int64)}
+        self._rows |= {name: np.empty((0, width)) for name, width in widths.items()}
+        self._waiting: list[dict[str, NDArray[Any]]] = []
+        self._held = 0
 
     def add(
         self, keys: NDArray[Any], positions: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]
@@ -42,23 +45,42 @@ class Records:
         """Take rows in; keys (n,), positions (n,), columns (n, width)."""
         if not self.limit or not len(keys):
             return
-        if len(self.keys) >= self.limit:
-            # Nothing above the largest kept key can enter; this keeps the sort small.
-            keep = keys <= self.keys[-1]
-            keys, positions = keys[keep], positions[keep]
-            columns = {name: column[keep] for name, column in columns.items()}
-            if not len(keys):
-                return
-        keys = np.concatenate([self.keys, keys])
-        positions = np.concatenate([self.positions, positions])
-        order = np.lexsort((positions, keys))[: self.limit]
-        self.keys, self.positions = keys[order], positions[order]
-        for name, column in columns.items():
-            self.columns[name] = np.concatenate([self.columns[name], column])[order]
+        rows = {"keys": keys, "positions": positions, **columns}
+        if len(self._rows["keys"]) >= self.limit:
+            keep = keys <= self._rows["keys"][-1]  # nothing above the largest kept key can enter
+            rows = {name: row[keep] for name, row in rows.items()}
+        self._held += len(rows["keys"])
+        self._waiting.append(rows)
+        if self._held > 2 * self.limit + _WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        parts = [self._rows, *self._waiting]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in self._rows}
+        order = np.lexsort((rows["positions"], rows["keys"]))[: self.limit]
+        self._rows = {name: row[order] for name, row in rows.items()}
+        self._waiting, self._held = [], 0
 
     def merge(self, other: Records) -> None:
         """Take in the rows of another record."""
-        self.add(other.keys, other.positions, other.columns)
+        rows = other.arrays()
+        self.add(rows.pop("keys"), rows.pop("positions"), rows)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """``keys``, ``positions`` and the columns, by ascending key."""
+        self._settle()
+        return dict(self._rows)
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Hold what :meth:`arrays` gave."""
+        self._rows = {name: arrays[name] for name in self._rows}
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """The positions of the rows, by ascending key."""
+        return self.arrays()["positions"]
 
 
 class Tally:
@@ -216,8 +238,7 @@ class Tally:
         }
         for name in ("kept", "best", "nearest", "failures"):
             record: Records = getattr(self, name)
-            arrays |= {f"{name}.keys": record.keys, f"{name}.positions": record.positions}
-            arrays |= {f"{name}.column.{column}": array for column, array in record.columns.items()}
+            arrays |= {f"{name}.{column}": array for column, array in record.arrays().items()}
         arrays |= {f"present.{at}": np.packbits(seen) for at, seen in enumerate(self.present)}
         facts = {
             "options": self.options,
@@ -256,9 +277,7 @@ class Tally:
         )
         for name in ("kept", "best", "nearest", "failures"):
             record: Records = getattr(tally, name)
-            record.keys, record.positions = arrays[f"{name}.keys"], arrays[f"{name}.positions"]
-            for column in record.columns:
-                record.columns[column] = arrays[f"{name}.column.{column}"]
+            record.restore({column: arrays[f"{name}.{column}"] for column in record.arrays()})
         tally.present = [
             np.unpackbits(arrays[f"present.{at}"], count=len(seen)).astype(np.bool_)
             for at, seen in enumerate(tally.present)
