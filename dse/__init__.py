@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dse.errors import DseError
-    from dse.expressions.tracer import ceil, contains, exp, floor, log, log2, maximum, minimum, sqrt, where
+    from dse.expressions.tracer import (
+        ceil,
+        contains,
+        exp,
+        floor,
+        log,
+        log2,
+        maximum,
+        minimum,
+        quantity,
+        sqrt,
+        where,
+    )
     from dse.problem import Problem
     from dse.problem.library import load
     from dse.study.compare import compare
@@ -18,7 +30,6 @@ if TYPE_CHECKING:
     from dse.study.result import NoFeasibleDesign, Result
     from dse.study.study import Study, search
     from dse.study.trial import Trial
-    from dse.units import parse_quantity as quantity
 
 __version__ = "0.1.0"
 
@@ -59,19 +70,16 @@ _HOMES = {
     "compare": "dse.study.compare",
     "load": "dse.problem.library",
     "search": "dse.study.study",
-    "quantity": "dse.units",
 } | dict.fromkeys(
-    ("ceil", "contains", "exp", "floor", "log", "log2", "maximum", "minimum", "sqrt", "where"),
+    ("ceil", "contains", "exp", "floor", "log", "log2", "maximum", "minimum", "quantity", "sqrt", "where"),
     "dse.expressions.tracer",
 )
-
-_ORIGINALS = {"quantity": "parse_quantity"}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), _ORIGINALS.get(name, name))
+    value: object = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -13,11 +13,11 @@ from dse.errors import ExpressionError
 from dse.expressions.graph import Graph
 from dse.expressions.parser import Scope
 from dse.expressions.types import Type
-from dse.units import Quantity
+from dse.units import parse_quantity
 
 __all__ = [
     "Operand", "Symbol", "TableSymbol", "ceil", "contains", "exp", "floor", "log", "log2", "maximum", "minimum",
-    "sqrt", "symbol", "where",
+    "node_of", "quantity", "sqrt", "where",
 ]  # fmt: skip
 
 
@@ -27,7 +27,7 @@ class Symbol:
     __slots__ = ("_name", "_node", "_scope")
     __hash__ = None  # type: ignore[assignment]  # == builds a node, so symbols cannot be keys
 
-    def __init__(self, scope: Scope, node: int, name: str = "") -> None:
+    def __init__(self, scope: Scope | _Constants, node: int, name: str = "") -> None:
         self._scope = scope
         self._node = node
         self._name = name
@@ -35,26 +35,15 @@ class Symbol:
     def __getattr__(self, column: str) -> Symbol:
         if column.startswith("__"):
             raise AttributeError(column)
-        if not self._name:
+        if not self._name or isinstance(self._scope, _Constants):
             raise ExpressionError(
                 f"only a table dimension has columns; cannot read .{column} of a computed value"
             )
         return Symbol(self._scope, self._scope.column(self._name, column))
 
-    @property
-    def node(self) -> int:
-        """The node that the symbol stands for."""
-        return self._node
-
-    @property
-    def scope(self) -> Scope:
-        """The names that it was traced among."""
-        return self._scope
-
     def _apply(self, op: str, *others: Operand, swap: bool = False) -> Symbol:
-        graph = self._scope.graph
-        args = [self._node, *(_node_of(graph, other) for other in others)]
-        return Symbol(self._scope, graph.apply(op, *(reversed(args) if swap else args)))
+        args = (self, *others)
+        return _function(op, *(reversed(args) if swap else args))
 
     def __add__(self, other: Operand) -> Symbol:
         return self._apply("add", other)
@@ -178,22 +167,50 @@ class TableSymbol:
         given = keys if isinstance(keys, tuple) else (keys,)
         if len(given) != len(table.axes):
             raise ExpressionError(f"table {table.name!r} has {len(table.axes)} keys, but got {len(given)}")
-        graph = self._scope.graph
-        return Symbol(self._scope, graph.cell(table.name, "", [_node_of(graph, key) for key in given]))
+        keys_of = [node_of(key, self._scope) for key in given]
+        return Symbol(self._scope, self._scope.graph.cell(table.name, "", keys_of))
 
 
-Operand: TypeAlias = Symbol | Quantity | float | bool | str
+Operand: TypeAlias = Symbol | float | bool | str
 
 
-def _node_of(graph: Graph, value: Operand) -> int:
+class _Constants:
+    """The scope of quantities that were written in Python and have not met a design yet."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+
+
+def quantity(text: str) -> Symbol:
+    """A constant with a unit, such as ``quantity("3.35 TB/s")``, for use in a cost function.
+
+    Raises:
+        UnitError: no number, or an unknown unit.
+    """
+    read = parse_quantity(text)
+    scope = _Constants()
+    return Symbol(scope, scope.graph.number(read.value, Type.of_unit(read.unit)))
+
+
+def _parts(value: Symbol) -> tuple[Scope | _Constants, int]:
+    """A symbol's scope and node; they are private because a column may be called either."""
+    return value._scope, value._node  # noqa: SLF001
+
+
+def node_of(value: Operand, scope: Scope | _Constants) -> int:
+    """The node of ``value`` in the graph of ``scope``.
+
+    Raises:
+        ExpressionError: no value that a cost model can use, or one of another trace.
+    """
+    graph = scope.graph
     if isinstance(value, Symbol):
-        return value.node
+        own, node = _parts(value)
+        return node if own.graph is graph else _carried_over(own, node, graph)
     if isinstance(value, bool):
         return graph.boolean(value)
     if isinstance(value, str):
         return graph.string(value)
-    if isinstance(value, Quantity):
-        return graph.number(value.value, Type.of_unit(value.unit))
     if isinstance(value, (int, float)):
         if value != value:
             raise ExpressionError("NaN is not a number that a cost model can use")
@@ -203,19 +220,31 @@ def _node_of(graph: Graph, value: Operand) -> int:
     )
 
 
-def symbol(value: Operand, scope: Scope) -> Symbol:
-    """``value`` as a symbol of ``scope``'s graph."""
-    return value if isinstance(value, Symbol) else Symbol(scope, _node_of(scope.graph, value))
+def _carried_over(own: Scope | _Constants, root: int, graph: Graph) -> int:
+    """A node made of constants alone, built again in another graph."""
+    if not isinstance(own, _Constants):
+        raise ExpressionError("a value of another trace cannot be used; a cost function uses its parameters")
+    built: dict[int, int] = {}
+    for number in own.graph.needed((root,)):
+        node = own.graph[number]
+        if node.op != "const":
+            built[number] = graph.apply(node.op, *(built[arg] for arg in node.args))
+        elif isinstance(node.data, float):
+            built[number] = graph.number(node.data, node.type)
+        else:
+            built[number] = (
+                graph.boolean(node.data) if isinstance(node.data, bool) else graph.string(node.data)
+            )
+    return built[root]
 
 
 def _function(op: str, *args: Operand) -> Symbol:
-    scope = next((arg.scope for arg in args if isinstance(arg, Symbol)), None)
-    if scope is None:
-        raise ExpressionError(
-            f"{op} needs at least one value of the traced design; use Python's own for plain numbers"
-        )
-    graph = scope.graph
-    return Symbol(scope, graph.apply(op, *(_node_of(graph, arg) for arg in args)))
+    symbols = [arg for arg in args if isinstance(arg, Symbol)]
+    if not symbols:
+        raise ExpressionError(f"{op} needs a value of the traced design; use Python's own for plain numbers")
+    scopes = [_parts(one)[0] for one in symbols]
+    scope = next((found for found in scopes if not isinstance(found, _Constants)), scopes[0])
+    return Symbol(scope, scope.graph.apply(op, *(node_of(arg, scope) for arg in args)))
 
 
 def where(condition: Operand, a: Operand, b: Operand) -> Symbol:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from dse.problem.parts import Dimension, Input, Interval, shown
 from dse.space.nodes import Path
 from dse.space.ranges import Continuous
 from dse.space.schema import DimensionDecl, KeyedTableDecl, RowTableDecl
-from dse.units import Unit, UnitError, parse_quantity, parse_unit, to_base
+from dse.units import Unit, UnitError, from_base, parse_quantity, parse_unit, to_base
 
 __all__ = ["build_dimensions", "build_inputs", "build_tables", "plain_value"]
 
@@ -177,9 +178,7 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
             flat = flat * len(axes[at]) + axis[text]
         else:
             cells[flat] = _cell(building, path, cell, type_, unit)
-    size = 1
-    for axis in axes:
-        size *= len(axis)
+    size = math.prod(map(len, axes))
     if size > 10_000_000:
         building.report_key(
             ("tables", name), f"the table has {size:,} cells over its keys, expected at most 10,000,000"
@@ -204,7 +203,7 @@ def _axis_values(building: Building, key: str) -> tuple[Sequence[Value], dict[st
             unit = _unit(declared)
             found = {shown(value, unit): at for at, value in enumerate(values)}
             if unit is not None:
-                found |= {shown(value, None): at for at, value in enumerate(values)}
+                found |= {shown(from_base(float(value), unit)): at for at, value in enumerate(values)}
             return values, found
     rows = getattr(model.tables.get(key), "rows", None)
     if isinstance(model.tables.get(key), RowTableDecl) and rows is not None:

@@ -15,6 +15,7 @@ from dse.problem.plugins import entry_points
 from dse.problem.problem import Problem
 from dse.problem.tracing import CostFunction
 from dse.space.reading import load_declaration
+from dse.space.schema import SpaceDecl
 
 __all__ = ["library", "load", "locate"]
 
@@ -82,14 +83,14 @@ def load(
         InputError: an unknown space, or an override that does not fit.
     """
     pairs = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
-    given = [(name.removeprefix("inputs."), text) for name, text in pairs if _names_input(name)]
-    dotted = [(name, text) for name, text in pairs if not _names_input(name)]
     text = None
     if isinstance(source, Mapping):
         text, path = _as_text(source), Path("<python>")
     else:
         path = locate(source)
-    declaration = load_declaration(path, dotted, resolve=library().get, text=text)
+    given = [(name.removeprefix("inputs."), value) for name, value in pairs if _names_input(name)]
+    others = [(name, value) for name, value in pairs if not _names_input(name)]
+    declaration = load_declaration(path, others, resolve=library().get, text=text)
     problem = build(declaration, cost, code=code)
     found = []
     for name, value in given:
@@ -103,8 +104,8 @@ def load(
 
 
 def _names_input(name: str) -> bool:
-    """Whether an override names an input rather than a place in the file."""
-    return "." not in name.removeprefix("inputs.")
+    """Whether an override names an input rather than a section or a place in the file."""
+    return "." not in name.removeprefix("inputs.") and name not in SpaceDecl.model_fields
 
 
 def _as_text(data: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.errors import DseError, ExpressionError, nearest
 from dse.expressions import Kind, Type
-from dse.expressions.tracer import Symbol, TableSymbol, symbol
+from dse.expressions.tracer import Symbol, TableSymbol, node_of
 from dse.expressions.types import Flavor, meet
 from dse.problem.building import Building
 from dse.problem.names import Names, View
@@ -59,7 +59,7 @@ def trace(
             continue
         declared = model.metrics.get(name)
         try:
-            node = symbol(value, scope).node
+            node = node_of(value, scope)
             unit = parse_unit(declared.unit if declared else dims_text(building.names.graph[node].type.dims))
             check_unit(building.names, node, unit, name)
         except ExpressionError as error:
