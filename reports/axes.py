@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "scale_of", "view"]
+__all__ = ["Axis", "drawable", "scale_of", "view"]
 
 _DECADES = 2.0  # values that span more than this are drawn on a logarithmic scale
-_SHARE = 0.4  # the part that matters takes at least this much of an axis
+_SHARE = 0.25  # the part that matters takes at least this much of an axis
 _MARGIN = 0.06
+_LARGEST, _SMALLEST = 1e300, 1e-290
 
 Floats = NDArray[np.float64]
 
@@ -56,37 +57,40 @@ class Axis:
 
 def scale_of(values: Floats) -> bool:
     """Whether a logarithmic scale suits the values: all positive and more than two decades apart."""
-    finite = values[np.isfinite(values)]
+    finite = values[drawable(values)]
     if not finite.size or finite.min() <= 0.0:
         return False
     return math.log10(finite.max()) - math.log10(finite.min()) > _DECADES
 
 
+def drawable(values: Floats) -> NDArray[np.bool_]:
+    """Which values have a place on an axis: finite ones, but for the last few that no scale can be drawn for."""
+    return np.asarray(np.abs(values) < _LARGEST)
+
+
 def view(values: Floats, core: Floats, log: bool) -> tuple[float, float]:
     """Limits that hold all of ``core``, and as much of ``values`` as leaves ``core`` a fair share of the axis."""
-    finite, core = values[np.isfinite(values)], core[np.isfinite(core)]
+    values, core = values[drawable(values)], core[drawable(core)]
     if log:
-        finite, core = np.log10(finite), np.log10(core[core > 0.0])
-    everything = np.concatenate((finite, core))
+        values, core = np.log10(values[values > 0.0]), np.log10(core[core > 0.0])
+    everything = np.concatenate((values, core))
     if not everything.size:
         return (0.1, 1.0) if log else (0.0, 1.0)
-    # Halved so that the distance between the largest doubles is still a double.
-    low, high = everything.min() / 2, everything.max() / 2
-    inner_low, inner_high = (core.min() / 2, core.max() / 2) if core.size else (low, high)
-    inner = inner_high - inner_low
-    if inner > 0.0:
-        room = inner * (1.0 / _SHARE - 1.0)
-        low, high = max(low, inner_low - room / 2), min(high, inner_high + room / 2)
+    low, high = float(everything.min()), float(everything.max())
+    inner_low, inner_high = (float(core.min()), float(core.max())) if core.size else (low, high)
+    if inner_high > inner_low:
+        # What one side does not need of the room beside the core, the other may have.
+        room = (inner_high - inner_low) * (1.0 / _SHARE - 1.0)
+        below, above = inner_low - low, high - inner_high
+        low = inner_low - min(below, max(room / 2, room - above))
+        high = inner_high + min(above, max(room / 2, room - below))
     low, high = _padded(low, high)
-    low, high = max(low * 2, -1e308), min(high * 2, 1e308)
-    if not log:
-        return float(low), float(high)
-    return 10.0 ** max(low, -307.0), 10.0 ** min(high, 307.0)
+    return (10.0 ** max(low, -307.0), 10.0 ** min(high, 307.0)) if log else (low, high)
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
     span = high - low
     if span <= 1e-9 * max(abs(low), abs(high)):
-        span = 0.1 * abs(low) or 1.0
+        span = max(0.1 * abs(low), _SMALLEST) if low else 1.0
         return low - span, high + span
     return low - _MARGIN * span, high + _MARGIN * span

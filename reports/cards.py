@@ -9,7 +9,6 @@ import numpy as np
 
 from dse.evaluation import BulkEvaluator
 from dse.evaluation.verdict import spread
-from dse.expressions import Kind
 from dse.problem import Problem, shown
 from dse.study.result import FrontPoint, Kept, Miss
 from dse.units import Unit, format_value
@@ -121,7 +120,6 @@ class Deck:
         free = {n: m.node for n, m in problem.metrics.items() if not measures(problem, m.node)}
         evaluator = BulkEvaluator(problem, free.values())
         found = evaluator.evaluate({name: kept.digits[rows, at] for at, name in enumerate(problem.names)})
-        decoded = {code: text for text, code in evaluator.codes.items()}
         texts: dict[str, list[str]] = {}
         for name, metric in problem.metrics.items():
             if name in objectives:
@@ -129,8 +127,6 @@ class Deck:
             elif name in free:
                 values, undefined = spread(found[metric.node], len(rows))
                 column = values.tolist()
-                if problem.graph[metric.node].type.kind is Kind.STRING:
-                    column = [decoded.get(code) for code in column if isinstance(code, int)]
                 if undefined is not None:
                     column = [None if bad else value for value, bad in zip(column, undefined, strict=True)]
             else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dse.problem import Problem
 from dse.study.result import FrontPoint, Kept, Miss, Result
 
+from .axes import drawable
 from .quantities import Quantity, constant
 
 __all__ = ["Cloud", "cloud", "Owners", "owners", "spots", "total"]
@@ -19,8 +20,8 @@ __all__ = ["Cloud", "cloud", "Owners", "owners", "spots", "total"]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_NEAR = 0.2  # the share of infeasible designs that count as near misses
-_FEWEST_NEAR = 10
+_NEAR = 0.1  # the share of infeasible designs that count as near misses
+_FEWEST_NEAR = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Cloud:
     @property
     def finite(self) -> Mask:
         """Which designs have a place at all."""
-        return np.isfinite(self.x) & np.isfinite(self.y) & ~self.failed
+        return drawable(self.x) & drawable(self.y) & ~self.failed
 
     def core(self, values: Floats, front: Floats, miss: float) -> Floats:
         """Of the values on one axis, those that must be seen."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Place", "draw", "places"]
 
 _SETTINGS: Any = {  # Matplotlib types its keys one by one
-    "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
     "text.parse_math": False,
     "axes.formatter.use_mathtext": False,
@@ -37,6 +36,10 @@ _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+_SCRIPTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic",
+    "WenQuanYi Micro Hei", "Noto Sans Devanagari", "Noto Sans Thai", "Segoe UI", "Arial Unicode MS",
+)  # fmt: skip
 _DPI = 160
 
 
@@ -52,13 +55,13 @@ class Place(NamedTuple):
 
 def draw(figure: FrontFigure, form: str) -> bytes:
     """The figure as ``png``, ``svg`` or ``pdf``."""
-    with _settings():
+    with _settings(fallbacks=form != "svg"):
         return _saved(_drawn(figure, _DPI if form == "png" else 72)[0], form)
 
 
 def places(figure: FrontFigure) -> tuple[str, list[Place]]:
     """The figure as SVG text, and where its designs are in it."""
-    with _settings():
+    with _settings(fallbacks=False):
         canvas, axes = _drawn(figure, 72)
         svg = _saved(canvas, "svg").decode()
         height = canvas.bbox.height
@@ -74,13 +77,20 @@ def places(figure: FrontFigure) -> tuple[str, list[Place]]:
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
+def _settings(*, fallbacks: bool) -> Iterator[None]:
+    """Matplotlib as we want it, whatever the user's own settings; ``fallbacks`` adds fonts for other scripts.
+
+    Text in an SVG stays text, for which the viewer finds a font, and its bytes must not depend on those here.
+    """
     import matplotlib as mpl
+    from matplotlib.font_manager import fontManager
 
     # The Agg and SVG canvases are made directly: pyplot, which keeps figures and picks a window system, is not used.
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
+        known = set(fontManager.get_font_names()) if fallbacks else set()
+        mpl.rcParams["font.family"] = ["DejaVu Sans", *(name for name in _SCRIPTS if name in known)]
         # A name in a script that the font lacks is drawn as boxes in PNG and PDF; SVG and HTML keep the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
@@ -144,7 +154,7 @@ def _legend(figure: FrontFigure, canvas: Figure, top: float) -> None:
     for kind, (meaning, look) in _SAMPLES.items():
         if kind in drawn:
             kinds.append(Line2D([], [], linestyle="none", marker="o", color="#8a8a8a", **look))
-            meanings.append(f" {meaning}")
+            meanings.append(f" {figure.front if kind == 'front' else meaning}")
     width = canvas.get_figwidth()
     common: dict[str, Any] = {
         "frameon": False, "fontsize": 8, "labelcolor": INK, "handletextpad": 0.1, "borderaxespad": 0.0,

@@ -14,7 +14,7 @@ from dse.problem import Problem
 from dse.study.result import Result
 from dse.units import format_value, from_base
 
-from .axes import Axis, scale_of, view
+from .axes import Axis, drawable, scale_of, view
 from .cards import Card, Deck, missing
 from .cloud import Cloud, Owners, cloud, owners, spots, total
 from .quantities import INDEX, Quantity, fixed_bound, quantity
@@ -77,7 +77,7 @@ class FrontFigure:
     """A front, ready to be drawn.
 
     ``teams`` are numbered as in ``Series.team``; ``cards`` as in ``Series.cards``, their fields named by
-    ``dimensions`` and ``metrics``; ``notes`` say what is shown and what is not.
+    ``dimensions`` and ``metrics``; ``notes`` say what is shown and what is not; ``front`` is what the front is called.
     """
 
     title: str
@@ -87,6 +87,7 @@ class FrontFigure:
     metrics: tuple[str, ...]
     cards: tuple[Card, ...]
     notes: tuple[str, ...]
+    front: str = "Pareto front"
 
     def hover(self, card: int) -> str:
         """The text of a card."""
@@ -107,7 +108,7 @@ def front_figure(
         drawn: designs drawn in one panel before they are thinned to one per spot.
 
     Raises:
-        InputError: an axis is unknown, is no number, or is the same as the other.
+        InputError: an axis is unknown, has no kept values, or is the same as the other.
     """
     found = material(source)
     problem = found.problem
@@ -137,6 +138,7 @@ def front_figure(
         tuple(clean(name) for name in problem.metrics),
         tuple(deck.cards),
         tuple(notes),
+        "Pareto front" if len(problem.objectives) > 1 else "best design",
     )
 
 
@@ -166,12 +168,11 @@ def _pairs(
     if across.name == up.name:
         raise InputError(f"the axes must show two different things, but both show {up.name!r}")
     both = across.kind == up.kind == "objective"
-    return [(across, up)], [_projection(len(objectives))] if len(objectives) > 2 or not both else []
+    projected = len(objectives) > 1 and (len(objectives) > 2 or not both)
+    return [(across, up)], [_projection(len(objectives))] if projected else []
 
 
 def _projection(count: int) -> str:
-    if count == 1:
-        return "The best design is marked"
     return f"The front is over {count} objectives, so some of its designs look dominated here"
 
 
@@ -280,7 +281,7 @@ def _lines(problem: Problem, shown: Quantity, axis: Literal["x", "y"]) -> list[L
     lines = []
     for at, constraint in enumerate(problem.constraints):
         bound = fixed_bound(problem, constraint, shown.node)
-        if shown.node < 0 or bound is None:
+        if shown.node < 0 or bound is None or not drawable(np.array([from_base(bound[1], shown.unit)])).all():
             continue
         op, value = bound
         allowed: Literal["below", "above", "on"] = (
@@ -304,10 +305,13 @@ def _staircase(xs: Floats, ys: Floats, x: Axis, y: Axis) -> tuple[Floats, Floats
 
 
 def _summary(result: Result) -> str:
-    """``8 feasible of 312 legal``, or by how much the nearest design misses."""
+    """``8 feasible, 2 on the front``, or by how much the nearest design misses."""
     funnel = result.funnel
     least = "" if funnel.exact else "at least "
-    if funnel.feasible or result.front:
+    if result.front:
+        if len(result.problem.objectives) == 1:
+            best = result.problem.objectives[0]
+            return f"{least}{funnel.feasible:,} feasible, best {format_value(result.front[0].objectives[best.name], best.unit)}"
         return f"{least}{funnel.feasible:,} feasible, {len(result.front):,} on the front"
     near = result.nearest_miss
     return f"none feasible; {missing(result.problem, near.violations)}" if near else "none feasible"
@@ -320,17 +324,20 @@ def _coverage(results: list[Result], teams: list[TeamMark], seen: int) -> list[s
     else:
         notes = []
         for result, team in zip(results, teams, strict=True):
-            who = f"{team.name}: " if len(teams) > 1 else ""
-            kept = result.kept
-            if kept is None:
-                notes.append(f"{who}the front alone, since evaluated designs were not kept")
-            elif kept.complete:
-                notes.append(f"{who}all {kept.seen:,} evaluated designs")
-            else:
-                notes.append(f"{who}a sample of {len(kept.feasible):,} of {kept.seen:,} evaluated designs")
+            what = _kept(result)
+            notes.append(f"{team.name}: {what}" if len(teams) > 1 else what[0].upper() + what[1:])
     if any(r.accounting.pruned for r in results):
         notes.append("Designs that a bound ruled out were not evaluated and are not drawn")
     return notes
+
+
+def _kept(result: Result) -> str:
+    kept = result.kept
+    if kept is None:
+        return "the front alone, since evaluated designs were not kept"
+    if kept.complete:
+        return f"all {kept.seen:,} evaluated designs"
+    return f"a sample of {len(kept.feasible):,} of {kept.seen:,} evaluated designs"
 
 
 def _losses(panels: list[Panel], counts: list[_Count], *, several: bool) -> list[str]:

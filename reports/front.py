@@ -88,9 +88,11 @@ def _write(path: Path, data: bytes) -> Path:
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(path)
+        try:
+            partial.write_bytes(data)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
     return path

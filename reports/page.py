@@ -25,7 +25,7 @@ from .words import accounting, front_rows, funnel, metric_heads, outcome, reason
 __all__ = ["page"]
 
 _MOST_ROWS = 500
-_KINDS = {"front": "Pareto front", "feasible": "feasible", "miss": "nearest miss", "infeasible": "infeasible"}
+_KINDS = {"front": "", "feasible": "feasible", "miss": "nearest miss", "infeasible": "infeasible"}
 # Shapes in a box of 10 by 10, like Matplotlib's markers of these names.
 _SHAPES = {
     "o": '<circle cx="5" cy="5" r="4"/>',
@@ -77,7 +77,7 @@ def _figure(figure: FrontFigure) -> tuple[str, dict[str, Any]]:
     element = drawn[drawn.index("<svg") :].rstrip()
     element = re.sub(
         r'<svg ([^>]*?)width="[^"]*" height="[^"]*" ',
-        r'<svg role="img" aria-label="Pareto front" \1',
+        rf'<svg role="img" aria-label="{figure.front}" \1',
         element,
         count=1,
     )
@@ -107,11 +107,12 @@ def _words(found: Material, figure: FrontFigure) -> dict[str, Any]:
         "objectives": [f"{o.direction} {clean(o.name)}" for o in problem.objectives],
         "constraints": [_constraint(problem, c) for c in problem.constraints],
         "teams": figure.teams,
-        "kinds": [(kind, name) for kind, name in _KINDS.items() if kind in drawn],
+        "kinds": [(kind, name or figure.front) for kind, name in _KINDS.items() if kind in drawn],
         "best_heads": [f"best {clean(o.name)}" for o in problem.objectives],
         "entries": [_entry(e, mark(at)) for at, e in enumerate(found.entries)],
         "traits": [clean(trait.text) for trait in sharing.traits] if sharing.front else [],
         "front_heads": heads,
+        "front_title": figure.front[0].upper() + figure.front[1:],
         "front": rows[:_MOST_ROWS],
         "front_left": f"{len(rows) - _MOST_ROWS:,}" if len(rows) > _MOST_ROWS else "",
         "note": clean(found.note),

@@ -111,18 +111,30 @@ def _split(text: str) -> str:
 
 
 def _look(figure: FrontFigure, series: Series) -> dict[str, Any]:
-    """Infeasible designs hollow and dimmed, feasible ones filled, the front large, a near miss thickly outlined."""
+    """Infeasible designs hollow and dimmed, feasible ones filled, the front large, a near miss thickly outlined.
+
+    Many markers are smaller ones.
+    """
     mark = figure.teams[series.team].mark
     look: dict[str, Any] = {"marker": mark.marker, "linestyle": "none", "color": mark.colour}
+    many = len(series.x)
     match series.kind:
         case "infeasible":
-            return look | {"markerfacecolor": "none", "markersize": 4.2, "markeredgewidth": 0.7, "alpha": 0.5}
+            size = 4.2 if many <= 600 else 3.2
+            return look | {
+                "markerfacecolor": "none",
+                "markersize": size,
+                "markeredgewidth": 0.7,
+                "alpha": 0.5,
+            }
         case "feasible":
-            return look | {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.5}
+            size = 5.5 if many <= 300 else 4.0
+            return look | {"markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.5}
         case "miss":
             return look | {"markerfacecolor": "white", "markersize": 8.5, "markeredgewidth": 1.8}
         case "front":
-            return look | {"markersize": 9.0, "markeredgecolor": INK, "markeredgewidth": 0.9}
+            size, edge = (9.0, 0.9) if many <= 40 else (6.5, 0.7) if many <= 120 else (5.0, 0.5)
+            return look | {"markersize": size, "markeredgecolor": INK, "markeredgewidth": edge}
 
 
 def _series(figure: FrontFigure, area: Axes, series: Series, rank: int, gid: str) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dse.errors import InputError, nearest
 from dse.evaluation import BulkEvaluator, evaluate_nodes
 from dse.evaluation.verdict import spread
-from dse.expressions import Kind
 from dse.problem import Constraint, Problem
 from dse.study.result import FrontPoint, Kept, Miss
 from dse.units import Unit, from_base
@@ -98,7 +97,7 @@ def quantity(problem: Problem, name: str) -> Quantity:
     """What ``name`` stands for: an objective, a metric, a constraint (its metric, or its violation) or ``index``.
 
     Raises:
-        InputError: nothing has this name, or it is no number; the message has the nearest spelling.
+        InputError: nothing has this name, or its values are not kept; the message has the nearest spelling.
     """
     for at, objective in enumerate(problem.objectives):
         if objective.name == name:
@@ -121,10 +120,6 @@ def quantity(problem: Problem, name: str) -> Quantity:
 
 def _metric(problem: Problem, name: str) -> Quantity:
     metric = problem.metrics[name]
-    if problem.graph[metric.node].type.kind is not Kind.NUMBER:
-        raise InputError(
-            f"an axis must be a number, but metric {name!r} is {problem.graph[metric.node].type}"
-        )
     if measures(problem, metric.node):
         raise InputError(
             f"metric {name!r} is measured and no objective, so its values are not kept for a plot"

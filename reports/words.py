@@ -100,9 +100,9 @@ def reasons(entry: Entry) -> list[str]:
         f"Free to choose {listing([clean(d) for d in unlock.dimensions])}, it has {designs(unlock.feasible, 'feasible design')}."
         for unlock in entry.unlocks
     ]
-    said += [
-        f"In every feasible design of the whole space, {clean(departure)}." for departure in entry.departures
-    ]
+    if entry.departures:
+        ways = listing([clean(way) for way in entry.departures], "or")
+        said.append(f"Every feasible design of the whole space leaves this team: {ways}.")
     return said
 
 
@@ -130,7 +130,7 @@ def front_rows(entry: Entry) -> list[list[str]]:
 
 
 def _front_row(problem: Problem, point: FrontPoint) -> list[str]:
-    row = ["" if point.index is None else f"{point.index:,}"]
+    row = ["" if point.index is None else str(point.index)]
     row += [value_text(point.design[d.name], d.unit) for d in problem.dimensions]
     for name, metric in problem.metrics.items():
         value = point.metrics.get(name, point.objectives.get(name))
