@@ -91,6 +91,9 @@ def load(
     given = [(name.removeprefix("inputs."), value) for name, value in pairs if _names_input(name)]
     others = [(name, value) for name, value in pairs if not _names_input(name)]
     declaration = load_declaration(path, others, resolve=library().get, text=text)
+    unknown = [pair for pair in given if pair[0] not in declaration.model.inputs]
+    if unknown:  # asked of the declaration, which knows what else the name may have meant
+        load_declaration(path, [*others, *unknown], resolve=library().get, text=text)
     problem = build(declaration, cost, code=code)
     found = []
     for name, value in given:

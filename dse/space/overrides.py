@@ -72,6 +72,8 @@ def _resolve(root: Mapping, name: str) -> Path:
     if name in known:
         return ("inputs", name)
     section, dot, rest = name.partition(".")
+    if not dot and section in SpaceDecl.model_fields and section not in {"dse", "name", "extends", "inputs"}:
+        return (section,)
     if not dot:
         for kind in _KINDS:
             if find(root, (kind, name)):
