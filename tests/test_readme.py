@@ -1,0 +1,76 @@
+"""The README's examples are run as they stand."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    assert found, f"the README has no {language} block"
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "serving.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_space_file_is_one_that_check_finds_nothing_in(folder: Path) -> None:
+    done = run(folder, "-m", "dse", "check", "serving.yaml")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["search", "compare"])
+def test_the_space_file_is_searched_and_compared(folder: Path, command: str) -> None:
+    done = run(folder, "-m", "dse", command, "serving.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "token/s" in done.stdout
+
+
+def test_the_python_example_runs_and_both_forms_of_the_model_agree(folder: Path) -> None:
+    same = """
+again = dse.search(traced, ties=True)
+plain = dse.search(dse.load("serving.yaml"), ties=True)
+assert again.front and [p.objectives for p in again.front] == [p.objectives for p in plain.front]
+"""
+    done = run(folder, "-c", blocks("python")[0] + same)
+    assert done.returncode == 0, done.stderr
+    assert "bf16" in done.stdout or "fp8" in done.stdout
+
+
+def test_the_commands_shown_exist(folder: Path) -> None:
+    for line in "\n".join(blocks("sh")).splitlines():
+        command = line.split("#")[0].strip()
+        if not command.startswith("dse "):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command.replace("dse ", f"{sys.executable} -m dse ", 1)],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), (command, done.stderr)
+        assert not done.returncode or "no feasible design" in done.stdout, (command, done.stdout)
