@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dse.errors import InputError
-from dse.expressions import Graph, Kind, Node, Value
-from dse.problem import Problem, shown
+from dse.expressions import Graph, Kind, Node, Value, format_typed
+from dse.problem import Problem
 
 __all__ = ["Scalar", "Undefined", "evaluate_nodes"]
 
@@ -75,23 +75,24 @@ def _position(graph: Graph, node: Node, key: Any) -> Scalar:
     if isinstance(key, Undefined):
         return key
     position = graph.tables[table].positions[axis].get(key)
-    return Undefined(f"{table} has no key {shown(key)}") if position is None else position
+    if position is None:
+        return Undefined(f"{table} has no key {format_typed(key, graph[node.args[0]])}")
+    return position
 
 
 def _cell(graph: Graph, node: Node, values: Mapping[int, Any]) -> Scalar:
     table, column = graph.tables[node.data[0]], node.data[1]
     at = 0
-    keys = []
     for arg, size in zip(node.args, table.shape, strict=True):
         position = values[arg]
         if isinstance(position, Undefined):
             return position
         at = at * size + position
-        keys.append(shown(values[graph[arg].args[0]]))
     cell = table.columns[column].cells[at]
     if cell is None:
         where = f"{table.name}.{column} has no cell" if column else f"{table.name} has no cell"
-        return Undefined(f"{where} {', '.join(keys)}")
+        keys = [graph[arg].args[0] for arg in node.args]
+        return Undefined(f"{where} {', '.join(format_typed(values[key], graph[key]) for key in keys)}")
     return cell
 
 
