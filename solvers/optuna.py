@@ -157,21 +157,17 @@ class _Axis:
 
         self.dimension = dimension
         self.values: list[Value] = [dimension.values[digit] for digit in digits]
+        self.ranked = dimension.type.kind is Kind.NUMBER and len(self.values) > 2
         self.distribution: BaseDistribution
         interval = dimension.interval
         if interval is not None:
             self.distribution = FloatDistribution(interval.low, interval.high, log=interval.log)
-        elif dimension.type.kind is Kind.NUMBER and len(self.values) > 2:
+        elif self.ranked:
             self.values.sort()
             self.distribution = IntDistribution(0, len(self.values) - 1)
         else:
             self.distribution = CategoricalDistribution(list(range(len(self.values))))
         self.places = {value: at for at, value in enumerate(self.values)}
-
-    @property
-    def ordered(self) -> bool:
-        """Whether neighbours in ``values`` are alike."""
-        return self.dimension.type.kind is Kind.NUMBER
 
     @property
     def size(self) -> float:
@@ -184,15 +180,19 @@ class _Axis:
         if interval is not None:
             return rng.uniform(interval.low, interval.high)
         at = self.places.get(value, 0)
-        if self.ordered and rng.random() < 0.5:
+        if self.ranked and rng.random() < 0.5:
             steps = [near for near in (at - 1, at + 1) if 0 <= near < len(self.values)]
             return self.values[rng.choice(steps)]
         return self.values[(at + rng.randrange(1, len(self.values))) % len(self.values)]
 
     def suggest(self, trial: OptunaTrial) -> Value:
         """The sampler's choice for this dimension."""
-        chosen = trial._suggest(self.dimension.name, self.distribution)
-        return float(chosen) if self.dimension.interval is not None else self.values[int(chosen)]
+        name, interval = self.dimension.name, self.dimension.interval
+        if interval is not None:
+            return trial.suggest_float(name, interval.low, interval.high, log=interval.log)
+        if self.ranked:
+            return self.values[trial.suggest_int(name, 0, len(self.values) - 1)]
+        return self.values[trial.suggest_categorical(name, list(range(len(self.values))))]
 
     def parameter(self, value: Value) -> float | int | None:
         """What Optuna calls a value; None when the team may not choose it."""
@@ -263,7 +263,9 @@ class _Session:
         from optuna.trial import create_trial
 
         parameters, distributions = self._parameters(design)
-        self.study.add_trial(create_trial(state=State.RUNNING, params=parameters, distributions=distributions))
+        self.study.add_trial(
+            create_trial(state=State.RUNNING, params=parameters, distributions=distributions)
+        )
 
     def _tell_refused(self, trial: OptunaTrial, why: str, violation: float) -> None:
         from optuna.trial import TrialState as State

@@ -114,7 +114,8 @@ class LegalDesigns:
     # -- small spaces -----------------------------------------------------------------------------
 
     def _from_list(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Key | None:
-        assert self._listed is not None and self._blocks is not None
+        assert self._listed is not None
+        assert self._blocks is not None
         positions = self._listed.positions
         if not len(positions):
             return None
@@ -180,7 +181,11 @@ class LegalDesigns:
         return None
 
     def _value(
-        self, rng: np.random.Generator, dimension: Dimension, allowed: tuple[int, ...] | None, design: dict[str, Value]
+        self,
+        rng: np.random.Generator,
+        dimension: Dimension,
+        allowed: tuple[int, ...] | None,
+        design: dict[str, Value],
     ) -> Value:
         interval = dimension.interval
         if interval is not None:
@@ -196,4 +201,3 @@ class LegalDesigns:
         if allowed is None:
             return dimension.values[int(rng.integers(len(dimension.values)))]
         return dimension.values[allowed[rng.integers(len(allowed))]]
-

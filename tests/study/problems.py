@@ -25,9 +25,10 @@ from dse.problem import (
     Rule,
     Team,
 )
+from dse.problem.template import Template
 from dse.units import parse_quantity, parse_unit
 
-Values = list[float] | list[str] | list[bool] | Interval
+Values = Sequence[float] | Sequence[str] | Sequence[bool] | Interval
 
 
 class Build:
@@ -68,9 +69,11 @@ class Build:
         self.inputs[name] = Input(name, quantity.value, type_, node, quantity.unit)
         return self
 
-    def dimension(self, name: str, values: Values, when: str = "", otherwise: int = 0, table: str = "") -> Build:
+    def dimension(
+        self, name: str, values: Values, when: str = "", otherwise: int = 0, table: str = ""
+    ) -> Build:
         interval = values if isinstance(values, Interval) else None
-        listed: list[Any] = [] if isinstance(values, Interval) else values
+        listed: list[Any] = [] if isinstance(values, Interval) else list(values)
         kind = Kind.BOOL if listed and isinstance(listed[0], bool) else Kind.NUMBER
         kind = Kind.STRING if listed and isinstance(listed[0], str) else kind
         listed = [float(v) for v in listed] if kind is Kind.NUMBER else listed
@@ -79,7 +82,9 @@ class Build:
         node = self.graph.dimension(name, type_, listed if kind is Kind.STRING else None)
         self.nodes[name] = node
         self.of_table[name] = table
-        made = Dimension(name, tuple(listed), type_, node, None, table or None, condition, otherwise, interval)
+        made = Dimension(
+            name, tuple(listed), type_, node, None, table or None, condition, otherwise, interval
+        )
         self.dimensions.append(made)
         if when:
             shown = {True: "true", False: "false"}.get(listed[otherwise], repr(listed[otherwise]))
@@ -91,7 +96,7 @@ class Build:
         return self
 
     def rule(self, name: str, check: str, because: str = "it does not exist") -> Build:
-        self.rules.append(Rule(name, parse(check, self), because, check))
+        self.rules.append(Rule(name, parse(check, self), Template((because,)), check))
         return self
 
     def metric(self, name: str, text: str, unit: str = "1") -> Build:
@@ -128,7 +133,9 @@ class Build:
         for dimension in self.dimensions:
             wanted = values.get(dimension.name)
             wanted = wanted if isinstance(wanted, list) or wanted is None else [wanted]
-            allowed.append(None if wanted is None else tuple(sorted(dimension.values.index(v) for v in wanted)))
+            allowed.append(
+                None if wanted is None else tuple(sorted(dimension.values.index(v) for v in wanted))
+            )
         conjuncts: tuple[Conjunct, ...] = ()
         if where:
             node = parse(where, self)
@@ -161,7 +168,9 @@ def table(name: str, columns: Mapping[str, str], rows: Mapping[str, Sequence[Any
         elif unit == "texts":
             made[column] = Column(Type(Kind.TEXTS), tuple(tuple(cell) for cell in cells))
         else:
-            numbers = tuple(None if cell is None else parse_quantity(f"{cell} {unit}").value for cell in cells)
+            numbers = tuple(
+                None if cell is None else parse_quantity(f"{cell} {unit}").value for cell in cells
+            )
             made[column] = Column(Type.of_unit(parse_unit(unit)), numbers, parse_unit(unit))
     return Table(name, (name,), (tuple(rows),), made)
 
@@ -211,7 +220,10 @@ def camera() -> Problem:
         {
             "": Column(
                 Type.of_unit(parse_unit("Gop/s")),
-                tuple(None if r is None else r * 1e9 for r in (50, 100, 200, 200, 200, None, None, 2000, 2000, 2000)),
+                tuple(
+                    None if r is None else r * 1e9
+                    for r in (50, 100, 200, 200, 200, None, None, 2000, 2000, 2000)
+                ),
                 parse_unit("Gop/s"),
             )
         },
@@ -230,7 +242,9 @@ def camera() -> Problem:
     build.let("traffic", "weights + activations * 4 * engine.kernels")
     build.let("overhead", "detector.layers * engine.kernels * engine.overhead")
     build.metric(
-        "accuracy", "detector.accuracy - format.loss - pruning.loss + (0.6 percent if distill else 0)", "percent"
+        "accuracy",
+        "detector.accuracy - format.loss - pruning.loss + (0.6 percent if distill else 0)",
+        "percent",
     )
     build.metric("latency", "max(compute, traffic / hardware.bandwidth) + overhead", "ms")
     build.metric("memory", "weights + activations * engine.factor + engine.size", "MB")

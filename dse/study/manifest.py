@@ -1,0 +1,219 @@
+"""What a study is: the problem, solver, seed and settings that every run of it must share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dse import __version__
+from dse.errors import DseError, StudyError
+from dse.problem import Problem, Team, shown
+from dse.problem.library import library, load
+from dse.study.files import write_atomic
+
+__all__ = ["FORMAT", "MANIFEST", "Manifest"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+_COMPARED = {
+    "team": "team",
+    "requested": "solver",
+    "seed": "seed",
+    "batch": "batch size",
+    "options": "options",
+    "keep": "keep",
+    "top": "top",
+    "objective": "objective",
+    "ties": "ties",
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of ``manifest.json``.
+
+    ``source`` is the space's file, or ``name`` of a shipped space; ``inputs`` the values in base units. ``requested``
+    is the solver asked for, ``solver`` the one that ``auto`` chose and ``note`` why.
+    """
+
+    problem: str
+    source: str
+    overrides: tuple[tuple[str, str], ...]
+    inputs: Mapping[str, Any]
+    digest: str
+    team: str
+    requested: str
+    solver: str
+    seed: int
+    batch: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    keep: int = 100_000
+    top: int = 0
+    objective: str | None = None
+    ties: bool = False
+    note: str = ""
+    version: str = ""
+    format: int = FORMAT
+
+    @classmethod
+    def of(cls, problem: Problem, team: Team, **settings: Any) -> Manifest:
+        """The manifest of a study of ``problem``."""
+        return cls(
+            problem=problem.name,
+            source=_source(problem),
+            overrides=problem.overrides,
+            inputs={name: known.value for name, known in problem.inputs.items()},
+            digest=problem.digest,
+            team=team.name,
+            version=__version__,
+            **settings,
+        )
+
+    # -- on disk ----------------------------------------------------------------------------------
+
+    def write(self, folder: Path) -> None:
+        """Write ``manifest.json``, whole or not at all."""
+        write_atomic(folder / MANIFEST, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read ``manifest.json``.
+
+        Raises:
+            StudyError: there is none, it is damaged, or of another format.
+        """
+        path = folder / MANIFEST
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise StudyError(f"{folder} holds no study: there is no {MANIFEST}") from None
+        except json.JSONDecodeError as error:
+            raise StudyError(
+                f"{path}:{error.lineno}:{error.colno}: the manifest is damaged: {error.msg}"
+            ) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise StudyError(f"{path}: the manifest cannot be read: {error}") from None
+        if not isinstance(data, dict):
+            raise StudyError(f"{path}:1:1: the manifest is damaged: expected an object")
+        if data.get("format") != FORMAT:
+            raise StudyError(
+                f"{path}: this version reads studies of format {FORMAT}, but found {data.get('format')!r}"
+            )
+        problems = _wrong_fields(data)
+        if problems:
+            raise StudyError(f"{path}: the manifest is damaged: {'; '.join(problems)}")
+        data["overrides"] = tuple((str(name), str(text)) for name, text in data["overrides"])
+        return cls(**data)
+
+    # -- the problem ------------------------------------------------------------------------------
+
+    def load_problem(self, folder: Path) -> Problem:
+        """The study's problem, loaded again from its source.
+
+        Raises:
+            StudyError: the source is gone, or is no longer what the study was made of.
+        """
+        if not self.source:
+            raise StudyError(
+                f"the problem of {folder} was built in a program, not read from a file; "
+                "open it with Study(problem, folder=...) from the same program"
+            )
+        try:
+            problem = load(self.source, self.overrides)
+        except DseError as error:
+            raise StudyError(f"the problem of {folder} cannot be loaded again: {error}") from error
+        changed = {
+            name: value
+            for name, value in self.inputs.items()
+            if name in problem.inputs and problem.inputs[name].value != value
+        }
+        if changed:
+            problem = problem.with_inputs(changed)
+        if problem.digest != self.digest:
+            raise StudyError(
+                f"{self.source} is no longer what {folder} was made of "
+                f"(digest {problem.digest[:12]}, was {self.digest[:12]}); start a new study"
+            )
+        return problem
+
+    def check_same(self, asked: Manifest, folder: Path) -> None:
+        """Make sure that ``asked`` describes the study that is in ``folder``.
+
+        Raises:
+            StudyError: says everything that differs.
+        """
+        differences = self._problem_differences(asked)
+        for name, word in _COMPARED.items():
+            here, there = getattr(self, name), getattr(asked, name)
+            if here != there:
+                differences.append(f"{word} is {_shown(here)} there, but {_shown(there)} was asked for")
+        if differences:
+            raise StudyError(
+                f"{folder} holds another study: {'; '.join(differences)}. Give another folder, or the same settings"
+            )
+
+    def _problem_differences(self, asked: Manifest) -> list[str]:
+        if self.problem != asked.problem:
+            return [f"the problem is {self.problem} there, but {asked.problem} was asked for"]
+        if self.digest == asked.digest:
+            return []
+        inputs = [
+            f"input {name} is {_shown(self.inputs.get(name))} there, but {_shown(asked.inputs.get(name))} was asked for"
+            for name in {**self.inputs, **asked.inputs}
+            if self.inputs.get(name) != asked.inputs.get(name)
+        ]
+        if inputs:
+            return inputs
+        if self.overrides != asked.overrides:
+            there = " ".join(f"{name}={text}" for name, text in self.overrides) or "nothing"
+            here = " ".join(f"{name}={text}" for name, text in asked.overrides) or "nothing"
+            return [f"{there} was set there, but {here} was asked for"]
+        return [
+            f"the space {self.problem} has changed since (digest {self.digest[:12]}, now {asked.digest[:12]})"
+        ]
+
+
+def _source(problem: Problem) -> str:
+    """The name of a shipped space, or the whole path of a file; empty for a problem built in a program."""
+    if not problem.source:
+        return ""
+    path = Path(problem.source)
+    for name, known in library().items():
+        if known == path:
+            return name
+    return str(path.resolve()) if path.is_file() else ""
+
+
+def _wrong_fields(data: dict[str, Any]) -> list[str]:
+    """What keeps ``data`` from being a manifest."""
+    wrong = []
+    kinds: dict[str, Any] = {
+        "str": str,
+        "int": int,
+        "bool": bool,
+        "Mapping[str, Any]": dict,
+        "str | None": str | None,
+    }
+    kinds["tuple[tuple[str, str], ...]"] = list
+    for known in fields(Manifest):
+        if known.name not in data:
+            wrong.append(f"{known.name} is missing")
+        elif not isinstance(data[known.name], kinds[str(known.type)]):
+            wrong.append(f"{known.name} cannot be {data[known.name]!r}")
+    wrong += [
+        f"unknown key {name!r}" for name in data if name not in {known.name for known in fields(Manifest)}
+    ]
+    pairs = data.get("overrides")
+    if isinstance(pairs, list) and not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        wrong.append("overrides must be pairs")
+    return wrong
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={item}" for name, item in value.items()) or "none"
+    return shown(value) if isinstance(value, (bool, float, str)) else str(value)

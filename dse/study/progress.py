@@ -1,0 +1,79 @@
+"""How far a run is, how long it took, and Ctrl-C."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Literal
+
+from dse import __version__
+
+__all__ = ["Clock", "Progress", "interruptible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. ``total`` is None when it runs until a timeout; ``elapsed`` is in seconds."""
+
+    done: int
+    total: int | None
+    share: float
+    unit: Literal["designs", "trials"]
+    elapsed: float
+
+
+class Clock:
+    """When a run began, and what its ``run`` section says."""
+
+    def __init__(self, workers: int) -> None:
+        self.began = time.monotonic()
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.workers = workers
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def facts(self, done: int, unit: str) -> dict[str, Any]:
+        """The ``run`` section of a result."""
+        seconds = self.elapsed
+        return {
+            "started": self.started,
+            "seconds": round(seconds, 3),
+            f"{unit}_per_second": round(done / seconds, 1) if seconds > 0 else None,
+            "workers": self.workers,
+            "host": platform.node(),
+            "python": platform.python_version(),
+            "dse": __version__,
+        }
+
+
+@contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """Yields a list that Ctrl-C appends to, so that a block is not broken off in its middle; a second one raises.
+
+    Outside the main thread, where Python delivers no signals, it stays empty.
+    """
+    asked: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)

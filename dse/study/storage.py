@@ -1,0 +1,250 @@
+"""The record of a study: trials and the checkpoint of an exact search, in a folder or in memory.
+
+On disk it is one SQLite file in WAL mode, synchronized at every commit, so that a kill at any instant loses nothing
+that was committed. One process writes, guarded by a lock; others may read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from dse.errors import StudyError
+from dse.problem import Design
+from dse.study.files import Lock
+from dse.study.identity import Coder
+from dse.study.trial import Trial, TrialState
+
+__all__ = ["DATABASE", "Storage"]
+
+DATABASE = "study.sqlite"
+_LOCK = ".lock"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS trials (
+    number INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,
+    design TEXT NOT NULL,
+    state TEXT NOT NULL,
+    objectives TEXT NOT NULL DEFAULT '[]',
+    violations TEXT NOT NULL DEFAULT '[]',
+    metrics TEXT NOT NULL DEFAULT '{}',
+    reason TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+"""
+
+WAITING = "WAITING"
+"""The state of a design that was proposed and not begun; it is no trial yet."""
+
+
+class Storage:
+    """The trials and facts of one study.
+
+    Args:
+        coder: tells the index of designs that are read back.
+        folder: where the study is kept; None keeps it in memory.
+    """
+
+    def __init__(self, coder: Coder, folder: Path | None = None) -> None:
+        self.coder = coder
+        self.folder = folder
+        self._lock = None if folder is None else Lock(folder / _LOCK)
+        self._database: sqlite3.Connection | None = None
+        if folder is None:
+            self._database = _connect(":memory:")
+            self.prepare()
+
+    # -- opening ----------------------------------------------------------------------------------
+
+    @property
+    def writable(self) -> bool:
+        """Whether this process may write to the study now."""
+        return self._lock is None or self._lock.held
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything to read."""
+        return self.folder is None or (self.folder / DATABASE).is_file()
+
+    def acquire(self) -> None:
+        """Become the one writer; the folder is made if need be, and nothing is put into it but the lock.
+
+        Raises:
+            StudyError: another process is writing, or the folder cannot be written to.
+        """
+        if self.writable or self.folder is None or self._lock is None:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+        self._lock.acquire()
+
+    def prepare(self) -> None:
+        """Make the tables, if they are not there.
+
+        Raises:
+            StudyError: the file is damaged.
+        """
+        try:
+            self._open().executescript(_TABLES)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def release(self) -> None:
+        """Let others write."""
+        if self.folder is not None:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+            if self._lock is not None:
+                self._lock.release()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._database is None:
+            assert self.folder is not None
+            try:
+                self._database = _connect(str(self.folder / DATABASE))
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._database.execute("PRAGMA synchronous=FULL")
+            except sqlite3.Error as error:
+                if self._database is not None:
+                    self._database.close()
+                    self._database = None
+                raise self._damaged(error) from error
+        return self._database
+
+    def _damaged(self, error: Exception) -> StudyError:
+        return StudyError(f"{self._place}: the trial log cannot be used: {error}")
+
+    @property
+    def _place(self) -> str:
+        return "the study in memory" if self.folder is None else str(self.folder / DATABASE)
+
+    def _read(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if not self.exists:
+            return []
+        try:
+            with closing(self._open().execute(statement, values)) as rows:
+                return rows.fetchall()
+        except sqlite3.Error as error:
+            if not self.writable and "no such table" in str(error):  # its writer was killed while making them
+                return []
+            raise self._damaged(error) from error
+        finally:
+            if not self.writable and self._database is not None:
+                self._database.close()
+                self._database = None
+
+    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        if not self.writable:
+            raise StudyError(f"{self._place} must be acquired before it is written to")
+        try:
+            with self._open() as transaction:
+                transaction.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    # -- trials -----------------------------------------------------------------------------------
+
+    def trials(self) -> list[Trial]:
+        """All trials that were begun, in order of their numbers.
+
+        Raises:
+            StudyError: the log is damaged; says where.
+        """
+        rows = self._read("SELECT * FROM trials WHERE state != ? ORDER BY number", (WAITING,))
+        return [self._trial(row) for row in rows]
+
+    def proposed(self) -> list[Trial]:
+        """All designs that were proposed, as trials; those not begun are RUNNING."""
+        return [self._trial(row) for row in self._read("SELECT * FROM trials ORDER BY number")]
+
+    def waiting(self) -> list[Trial]:
+        """The designs that were proposed and not begun, as trials that are RUNNING."""
+        rows = self._read("SELECT * FROM trials WHERE state = ? ORDER BY number", (WAITING,))
+        return [self._trial(row) for row in rows]
+
+    def _trial(self, row: tuple[Any, ...]) -> Trial:
+        number, batch, design, state, objectives, violations, metrics, reason = row
+        try:
+            key = self.coder.key(json.loads(design))
+            return Trial(
+                number,
+                self.coder.design(key),
+                self.coder.index(key),
+                TrialState.RUNNING if state == WAITING else TrialState(state),
+                batch,
+                tuple(json.loads(objectives)),
+                tuple(json.loads(violations)),
+                json.loads(metrics),
+                reason,
+            )
+        except Exception as error:  # whatever a damaged row holds, it is named
+            raise StudyError(f"{self._place}: trial {number} is damaged: {error}") from error
+
+    def propose(self, batch: int, first: int, designs: list[Design]) -> None:
+        """Record a batch of designs, numbered from ``first``, all or none."""
+        rows = [(first + at, batch, json.dumps(design), WAITING) for at, design in enumerate(designs)]
+        self._write("INSERT INTO trials (number, batch, design, state) VALUES (?, ?, ?, ?)", rows)
+
+    def begin(self, number: int) -> None:
+        """A proposed design becomes a trial."""
+        self._write("UPDATE trials SET state = ? WHERE number = ?", [(TrialState.RUNNING.value, number)])
+
+    def finish(self, trials: Iterable[Trial]) -> None:
+        """Record the outcome of trials, all or none."""
+        rows = [
+            (
+                trial.state.value,
+                json.dumps(trial.objectives),
+                json.dumps(trial.violations),
+                json.dumps(dict(trial.metrics)),
+                trial.reason,
+                trial.number,
+            )
+            for trial in trials
+        ]
+        self._write(
+            "UPDATE trials SET state = ?, objectives = ?, violations = ?, metrics = ?, reason = ? WHERE number = ?",
+            rows,
+        )
+
+    def give_back(self) -> None:
+        """Trials that were RUNNING when their process ended are to be run again."""
+        self._write("UPDATE trials SET state = ? WHERE state = ?", [(WAITING, TrialState.RUNNING.value)])
+
+    # -- facts ------------------------------------------------------------------------------------
+
+    def fact(self, name: str) -> Any:
+        """A JSON value stored under ``name``; None when there is none."""
+        rows = self._read("SELECT value FROM facts WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def set_facts(self, values: Mapping[str, Any]) -> None:
+        """Store JSON values."""
+        rows = [(name, json.dumps(value)) for name, value in values.items()]
+        self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
+
+    def checkpoint(self) -> bytes | None:
+        """What an exact search last saved."""
+        rows = self._read("SELECT value FROM facts WHERE name = 'checkpoint'")
+        return bytes(rows[0][0]) if rows else None
+
+    def save_checkpoint(self, data: bytes) -> None:
+        """Keep what an exact search needs to go on."""
+        self._write("INSERT OR REPLACE INTO facts VALUES ('checkpoint', ?)", [(data,)])
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            if self._database is not None:
+                self._database.close()
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=30.0, check_same_thread=False)
