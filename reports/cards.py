@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -68,15 +68,19 @@ class Deck:
         """The number of the card of a front point or of a near miss."""
         problem = self.problem
         key = point.index if point.index is not None else tuple(point.design.items())
-        if key in self._known:
-            return self._known[key]
         values: dict[str, object] = dict(point.metrics)
         if isinstance(point, FrontPoint):
             values = {**point.objectives, **values}
         design = tuple(value_text(point.design[d.name], d.unit) for d in problem.dimensions)
         metrics = tuple(value_text(values.get(name), metric.unit) for name, metric in problem.metrics.items())
         verdict = missing(problem, point.violations) if isinstance(point, Miss) else "feasible"
-        return self._add(key, Card("" if point.index is None else str(point.index), design, metrics, verdict))
+        card = Card("" if point.index is None else str(point.index), design, metrics, verdict)
+        known = self._known.get(key)
+        if known is None:
+            return self._add(key, card)
+        # A measured metric is known here, and is not among what is kept.
+        self.cards[known] = replace(card, teams=self.cards[known].teams)
+        return known
 
     def of_kept(self, kept: Kept, rows: Sequence[int], teams: Sequence[Sequence[int]]) -> list[int]:
         """The numbers of the cards of some kept designs, which the numbered ``teams`` have."""
@@ -100,12 +104,14 @@ class Deck:
         return number
 
     def _unplaced(self, kept: Kept, row: int) -> int:
-        """The card of a design in a space without indices, of which only the objectives are kept."""
-        values = {o.name: float(kept.objectives[row, at]) for at, o in enumerate(self.problem.objectives)}
-        metrics = tuple(value_text(values.get(name), m.unit) for name, m in self.problem.metrics.items())
-        return self._add(
-            (id(kept), row), Card("", ("-",) * len(self.problem.names), metrics, self._verdict(kept, row))
-        )
+        """The card of a design in a space without indices, of which continuous values and most metrics are not kept."""
+        problem = self.problem
+        digits = kept.digits[row].tolist()
+        pairs = zip(problem.dimensions, digits, strict=True)
+        design = tuple("-" if d.interval is not None else clean(d.label(digit)) for d, digit in pairs)
+        values = {o.name: float(kept.objectives[row, at]) for at, o in enumerate(problem.objectives)}
+        metrics = tuple(value_text(values.get(name), metric.unit) for name, metric in problem.metrics.items())
+        return self._add((id(kept), row), Card("", design, metrics, self._verdict(kept, row)))
 
     def _verdict(self, kept: Kept, row: int) -> str:
         if kept.feasible[row]:

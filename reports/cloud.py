@@ -59,15 +59,32 @@ def cloud(problem: Problem, result: Result, one: Quantity, other: Quantity) -> C
     kept = result.kept
     miss = None if result.front else result.nearest_miss
     front_x, front_y = (
-        np.array([q.of_point(problem, p) for p in result.front], dtype=np.float64) for q in (one, other)
+        np.array([_place(problem, q, point, kept) for point in result.front], dtype=np.float64)
+        for q in (one, other)
     )
-    at = (one.of_point(problem, miss), other.of_point(problem, miss)) if miss else (math.nan, math.nan)
+    at = (
+        (_place(problem, one, miss, kept), _place(problem, other, miss, kept))
+        if miss
+        else (math.nan, math.nan)
+    )
     if kept is None:
         none, no = np.empty(0), np.empty(0, dtype=np.bool_)
         return Cloud(none, none, no, no, no, result.front, front_x, front_y, miss, at)
     x, y = one.of_kept(problem, kept), other.of_kept(problem, kept)
     near = _near(problem, kept)
     return Cloud(x, y, kept.feasible, kept.failed, near, result.front, front_x, front_y, miss, at)
+
+
+def _place(problem: Problem, shown: Quantity, point: FrontPoint | Miss, kept: Kept | None) -> float:
+    """Where a design stands on an axis; without an index, where one with its objectives stands among the kept."""
+    value = shown.of_point(problem, point)
+    if shown.kind != "index" or not math.isnan(value) or kept is None:
+        return value
+    objectives = [point.metrics.get(objective.name) for objective in problem.objectives]
+    if isinstance(point, FrontPoint):
+        objectives = [point.objectives[objective.name] for objective in problem.objectives]
+    rows = np.flatnonzero((kept.objectives == np.array(objectives, dtype=np.float64)).all(axis=1))
+    return float(rows[0]) if rows.size else math.nan
 
 
 def _near(problem: Problem, kept: Kept) -> Mask:

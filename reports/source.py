@@ -57,7 +57,10 @@ class Material:
     @property
     def background(self) -> Result | None:
         """The whole space, unless one of the teams is it."""
-        whole_team = any(entry.result.accounting.outside == 0 for entry in self.entries)
+        listed = not self.problem.continuous
+        whole_team = any(
+            e.result is self.whole or (listed and e.result.accounting.outside == 0) for e in self.entries
+        )
         return None if whole_team else self.whole
 
 

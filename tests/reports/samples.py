@@ -28,17 +28,20 @@ def camera() -> Problem:
 
 def build(
     dimensions: Mapping[str, Any],
-    metrics: Mapping[str, tuple[str, str]],
+    metrics: Mapping[str, tuple[str, str] | dict[str, Any]],
     objectives: Mapping[str, str],
     constraints: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Problem:
-    """A problem from plain data; ``metrics`` are name -> (expression, unit)."""
+    """A problem from plain data; ``metrics`` are name -> (expression, unit), or as in a file."""
     data = {
         "dse": 1,
         "name": "sample",
         "dimensions": dict(dimensions),
-        "metrics": {name: {"expr": text, "unit": unit} for name, (text, unit) in metrics.items()},
+        "metrics": {
+            name: metric if isinstance(metric, dict) else {"expr": metric[0], "unit": metric[1]}
+            for name, metric in metrics.items()
+        },
         "objectives": dict(objectives),
         "constraints": dict(constraints or {}),
     }

@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dse.errors import InputError
+from dse.problem import Problem
 from dse.reports.axes import scale_of, view
 from dse.reports.cloud import spots
 from dse.reports.figure import FrontFigure, Series, front_figure
 from dse.reports.style import BACKGROUND, mark
+from dse.study.accounting import Accounting, Funnel
 from dse.study.compare import Comparison
+from dse.study.result import FrontPoint, Kept, Result
 from tests.reports.samples import build, camera, compared, knobs, sampled, solve
 
 LOWER = {"x": "minimize", "y": "minimize"}
@@ -271,6 +275,54 @@ def test_sampled_teams_do_not_claim_to_know_who_has_a_design() -> None:
         "ml: all 120 evaluated designs",
         "mlsys: a sample of 30 of 312 evaluated designs",
     )
+
+
+def sampled_result(problem: Problem, objectives: list[list[float]], front: FrontPoint | None) -> Result:
+    """What a sampling solver leaves of a problem whose designs have no index."""
+    rows = len(objectives)
+    kept = Kept(
+        np.ones((rows, len(problem.names)), dtype=np.intp),
+        np.array(objectives),
+        np.zeros((rows, len(problem.constraints))),
+        np.ones(rows, dtype=np.bool_),
+        np.zeros(rows, dtype=np.bool_),
+        rows,
+        True,
+    )
+    points = (front,) if front else ()
+    accounting, funnel = Accounting(rows, evaluated=rows), Funnel(rows, 0, (), rows, exact=False)
+    return Result(problem, "all", "optuna", "sampling", "stopped", accounting, funnel, points, kept=kept)
+
+
+def test_a_continuous_space_keeps_objectives_only() -> None:
+    dimensions = {"a": {"range": [0.5, 2.5]}, "kind": ["p", "q"]}
+    metrics = {"x": ("a", "1"), "other": ("a * 2", "1")}
+    problem = build(dimensions, metrics, {"x": "minimize"}, {"other": ">= 0"})
+    best = FrontPoint(None, {"a": 0.75, "kind": "q"}, {"x": 0.75}, {"x": 0.75, "other": 1.5})
+    figure = front_figure(sampled_result(problem, [[1.0], [0.75], [2.0]], best))
+    front, others = series_of(figure, "front"), series_of(figure, "feasible")
+    assert (figure.panels[0].x.name, front.x.tolist(), others.x.tolist()) == ("index", [1.0], [0.0, 1.0, 2.0])
+    assert figure.hover(front.cards[0]) == "feasible\na: 0.75\nkind: q\nx: 0.75\nother: 1.5"
+    assert figure.hover(others.cards[0]) == "feasible\na: -\nkind: q\nx: 1\nother: -"
+    with pytest.raises(InputError, match="keeps only objectives"):
+        front_figure(sampled_result(problem, [[1.0]], None), "other")
+
+
+def test_a_measured_objective_is_drawn_from_what_was_kept() -> None:
+    metrics: dict[str, dict[str, Any]] = {
+        "x": {"measured": True, "unit": "ms"},
+        "y": {"expr": "b * 1 B", "unit": "B"},
+        "z": {"measured": True, "unit": "ms"},
+    }
+    problem = build(
+        knobs(), metrics, {"x": "minimize", "y": "minimize"}, {"y": "<= 3 B"}, measure={"command": ["true"]}
+    )
+    best = FrontPoint(7, {"a": 2.0, "b": 2.0}, {"x": 0.004, "y": 2.0}, {"x": 0.004, "y": 2.0, "z": 0.001})
+    figure = front_figure(sampled_result(problem, [[0.004, 2.0]], best))
+    assert series_of(figure, "feasible").x.tolist() == [4.0]
+    assert figure.hover(0) == "design 7, feasible\nteams: all\na: 2\nb: 2\nx: 4 ms\ny: 2 B\nz: 1 ms"
+    with pytest.raises(InputError, match="'z' is measured"):
+        front_figure(sampled_result(problem, [[0.004, 2.0]], best), "z")
 
 
 # -- parts ----------------------------------------------------------------------------------------
