@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from dse import __version__
-from dse.errors import DseError, SpaceError, nearest
+from dse.errors import DseError, Interrupted, SpaceError, nearest
 
 __all__ = ["COMMANDS", "Commands", "main"]
 
@@ -45,7 +45,7 @@ Exit codes:
 
 SPACE is the name of a shipped space (see dse list) or the path of a space file."""
 
-INTERRUPTED, OWN_ERROR, BROKEN_PIPE = 3, 70, 141
+OWN_ERROR, BROKEN_PIPE = 70, 141
 
 
 class Commands(click.Group):
@@ -121,13 +121,14 @@ class Commands(click.Group):
 def _ending(error: BaseException) -> tuple[int, str]:
     """The exit code of an error that the user can do something about, and what is said of it."""
     if isinstance(error, DseError):
-        return error.exit_code, str(error) if isinstance(error, SpaceError) else f"error: {error}"
+        plain = isinstance(error, SpaceError | Interrupted)  # says by itself what it is
+        return error.exit_code, str(error) if plain else f"error: {error}"
     if isinstance(error, OSError):
         if error.strerror is None:
             return OWN_ERROR, _own_error(error)
         where = f"{error.filename}: " if error.filename else ""
         return 2, f"error: {where}{error.strerror}"
-    return INTERRUPTED, "interrupted; with --out FOLDER a search can be resumed"
+    return Interrupted.exit_code, "interrupted"
 
 
 def _own_error(error: BaseException) -> str:

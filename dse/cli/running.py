@@ -81,13 +81,10 @@ def finish(
     try:
         with progress_bar(label) as progress:
             return study.run(n_trials=n_trials, timeout=timeout, progress=progress)
-    except (KeyboardInterrupt, Interrupted):
-        kept = (
-            f"what was found is kept; go on with dse resume {folder}"
-            if folder is not None
-            else "nothing is kept; with --out FOLDER it could be resumed"
-        )
-        raise Interrupted(f"interrupted: {kept}") from None
+    except (KeyboardInterrupt, Interrupted) as error:
+        said = str(error) or "interrupted"
+        kept = "; with --out FOLDER it could be resumed" if folder is None else ""
+        raise Interrupted(f"{said}{kept}") from None
 
 
 def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:

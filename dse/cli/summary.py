@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from dse.cli.designs import ambitions, point_lines
 from dse.cli.misses import UnlockLike, failure_lines
-from dse.cli.text import aligned, count, paragraph, plural
+from dse.cli.text import aligned, count, paragraph, plural, wrapped
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
-from dse.study.result import Result
+from dse.study.result import Result, Trait
 
 __all__ = [
     "account_lines",
@@ -31,6 +31,9 @@ _WHY = {
     "unvisited": "not reached",
 }
 
+_FEW = 4
+"""Values of a trait that are listed."""
+
 
 def heading(problem: Problem) -> list[str]:
     """The name and title of the space, and the inputs that differ from the file's."""
@@ -49,8 +52,8 @@ def solver_lines(result: Result) -> list[str]:
     }[result.status]
     if result.promise == "sampling" and result.status == "stopped":
         worth = f"a sample of {plural(result.n_trials, 'trial')}; better designs may exist"
-    note = f" ({result.note})" if result.note else ""
-    return paragraph(f"solver {result.solver}{note}: {worth}")
+    lines = paragraph(f"solver {result.solver}: {worth}")
+    return [*lines, *paragraph(result.note, indent=2, hanging=0)] if result.note else lines
 
 
 def account_lines(accounting: Accounting, *, indent: int = 2) -> list[str]:
@@ -61,25 +64,12 @@ def account_lines(accounting: Accounting, *, indent: int = 2) -> list[str]:
         if number or part == "evaluated":
             split = {"illegal": accounting.illegal_by, "pruned": accounting.pruned_by}.get(part, {})
             rows.append([f"  {part}", count(number), _split(split) or _WHY[part]])
-    return _wrapped_last(rows, indent)
+    return wrapped(rows, right={1}, indent=indent)
 
 
 def _split(parts: Mapping[str, int]) -> str:
     shares = sorted(((n, name) for name, n in parts.items() if n), key=lambda share: -share[0])
     return ", ".join(f"{name} {count(n)}" for n, name in shares)
-
-
-def _wrapped_last(rows: list[list[str]], indent: int) -> list[str]:
-    """Rows of label, number, remark; the remark wraps under itself."""
-    lines = []
-    heads = aligned([row[:2] for row in rows], right={1}, indent=indent, header=False)
-    for head, row in zip(heads, rows, strict=True):
-        lines += paragraph(
-            f"{head.strip()}  {row[2]}".rstrip(),
-            indent=len(head) - len(head.lstrip()),
-            hanging=len(head.lstrip()) + 2,
-        )
-    return lines
 
 
 def _lost(line: FunnelLine, number: int) -> str:
@@ -121,13 +111,30 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
     return [*paragraph(title), *point_lines(problem, points, indent=indent)]
 
 
+def _trait_text(problem: Problem, trait: Trait) -> str:
+    """A trait in few words: by the values it leaves out when they are fewer, by its ends when there are many."""
+    if len(trait.values) <= _FEW:
+        return trait.text
+    dimension = problem.dimension(trait.dimension)
+    labels = [dimension.label(at) for at in range(len(dimension.values))]
+    held = set(trait.values)
+    absent = [label for label in labels if label not in held]
+    if len(absent) <= _FEW:
+        return f"{trait.dimension} is not {' or '.join(absent)}"
+    first, last = labels.index(trait.values[0]), labels.index(trait.values[-1])
+    span = f"{labels[first]} to {labels[last]}"
+    among = "from" if last - first + 1 == len(trait.values) else "within"
+    return f"{trait.dimension} {among} {span} ({len(trait.values):,} of {trait.of:,})"
+
+
 def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
     """What every feasible design has in common."""
     if not result.traits or result.funnel.feasible == 1:
         return []
     feasible = plural(result.funnel.feasible, "feasible design")
     found = "" if result.funnel.exact else " found"
-    text = f"all {feasible}{found} share: {'; '.join(trait.text for trait in result.traits)}"
+    traits = [_trait_text(result.problem, trait) for trait in result.traits]
+    text = f"all {feasible}{found} share: {'; '.join(traits)}"
     return paragraph(text, indent=indent)
 
 

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "count", "paragraph", "plural", "width", "widths"]
+__all__ = ["aligned", "count", "paragraph", "plural", "width", "widths", "wrapped"]
 
 GAP = 2
 """Blanks between columns."""
@@ -57,13 +57,36 @@ def aligned(
     return lines
 
 
+def wrapped(
+    rows: Sequence[Sequence[str]], *, right: Collection[int] = (), indent: int = 0, header: bool = False
+) -> list[str]:
+    """``rows`` like :func:`aligned`, with the last column wrapped under itself."""
+    if not rows:
+        return []
+    heads = aligned([[*row[:-1], "|"] for row in rows], right=right, indent=indent, header=False)
+    lines: list[str] = []
+    for head, row in zip(heads, rows, strict=True):
+        start = head.removesuffix("|")
+        room = max(width() - len(start), 20)
+        texts = _fill(row[-1], room) or [""]
+        lines += [(start + texts[0]).rstrip(), *(" " * len(start) + text for text in texts[1:])]
+        if header and row is rows[0]:
+            sizes = widths([row[:-1] for row in rows])
+            lines.append(" " * indent + (" " * GAP).join("-" * size for size in [*sizes, len(row[-1])]))
+    return lines
+
+
 def paragraph(text: str, *, indent: int = 0, hanging: int = 2) -> list[str]:
     """``text`` wrapped to the width; continued lines stand ``hanging`` further in. A number keeps its unit."""
+    return _fill(text, width(), " " * indent, " " * (indent + hanging))
+
+
+def _fill(text: str, room: int, first: str = "", later: str = "") -> list[str]:
     lines = textwrap.wrap(
         _BETWEEN.sub(_GLUE, text),
-        width(),
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + hanging),
+        room,
+        initial_indent=first,
+        subsequent_indent=later,
         break_long_words=False,
         break_on_hyphens=False,
     )

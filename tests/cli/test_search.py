@@ -30,7 +30,7 @@ def test_nothing_feasible_is_explained(dse: Dse, snapshot: Snapshot, team: str) 
 
 def test_auto_says_what_it_picked(dse: Dse) -> None:
     out = " ".join(dse("search", "camera").out.split())
-    assert "solver exhaustive (" in out or "solver pareto (" in out
+    assert "auto chose exhaustive: " in out or "auto chose pareto: " in out
 
 
 def test_the_best_designs_of_one_objective(dse: Dse) -> None:
@@ -115,7 +115,7 @@ def test_a_run_is_kept_resumed_verified_and_drawn(dse: Dse, tmp_path: Path) -> N
     run = tmp_path / "run"
     searched = dse("search", "camera", "--out", run)
     assert searched.code == 0
-    assert f"dse resume {run}" in searched.err
+    assert searched.err == f"kept in {run}; check with dse verify {run}\n"
     assert (run / "manifest.json").is_file()
     assert (run / "front.csv").is_file()
     resumed = dse("resume", run)
@@ -123,11 +123,31 @@ def test_a_run_is_kept_resumed_verified_and_drawn(dse: Dse, tmp_path: Path) -> N
     assert resumed.out == searched.out
     verified = dse("verify", run)
     assert verified.code == 0, verified.err
+    assert verified.out.startswith(f"verified: {run} (camera)")
+    assert "2 of 2 front points evaluated again" in verified.out
     drawn = dse("plot", run, "-o", tmp_path / "front.svg")
     assert drawn.code == 0
     assert (tmp_path / "front.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
     assert dse("search", run).code == 2
     assert dse("plot", run, "--team", "ml").code == 2
+
+
+def test_a_result_that_does_not_hold(dse: Dse, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert dse("search", "camera", "--out", run).code == 0
+    path = run / "result.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("0.919", "0.929"), encoding="utf-8")
+    ran = dse("verify", run)
+    assert (ran.code, ran.out) == (4, "")
+    assert "front point 319: its objectives are" in ran.err
+
+
+def test_another_search_does_not_fit_into_the_folder(dse: Dse, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert dse("search", "camera", "--out", run).code == 0
+    other = dse("search", "camera", "--team", "ml", "--out", run)
+    assert other.code == 2
+    assert "team" in other.err
 
 
 @pytest.mark.parametrize("command", ["resume", "verify"])

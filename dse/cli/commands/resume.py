@@ -17,8 +17,9 @@ __all__ = ["command"]
     "--n-trials", type=click.IntRange(min=1), metavar="N", help="Stop when the run has N trials in all."
 )
 @click.option("--timeout", type=DURATION, help="Stop after this time: seconds, or '2 min'.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="Processes; default 1.")
 @format_option
-def command(run: Path, *, n_trials: int | None, timeout: float | None, form: str) -> int:
+def command(run: Path, *, n_trials: int | None, timeout: float | None, workers: int, form: str) -> int:
     """Continue the search in the folder RUN, which dse search --out wrote.
 
     Nothing that was finished is done again, and the result is that of a search that was never stopped.
@@ -29,6 +30,8 @@ def command(run: Path, *, n_trials: int | None, timeout: float | None, form: str
     from dse.study.study import Study
 
     check_run(run)
-    result = finish(Study.open(run), run, n_trials=n_trials, timeout=timeout, label="resuming")
+    result = finish(
+        Study.open(run, workers=workers), run, n_trials=n_trials, timeout=timeout, label="resuming"
+    )
     report(result, form, run)
     return 0 if result.feasible else 1

@@ -57,4 +57,5 @@ def report(result: Result, form: str, out: Path | None, objective: str | None = 
     else:
         emit.lines(result_lines(result, *help_for(result), objective=objective))
     if out is not None:
-        emit.note(f"kept in {out}: go on with dse resume {out}, check with dse verify {out}")
+        resume = f"; go on with dse resume {out}" if result.status == "stopped" else ""
+        emit.note(f"kept in {out}{resume}; check with dse verify {out}")

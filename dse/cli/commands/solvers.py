@@ -6,11 +6,9 @@ import click
 
 from dse.cli import emit
 from dse.cli.options import format_option
-from dse.cli.text import aligned
+from dse.cli.text import wrapped
 
 __all__ = ["command"]
-
-_NEEDS = {"bulk": "a computed cost", "trials": "single trials", "bounds": "interval bounds"}
 
 
 @click.command("solvers")
@@ -42,4 +40,4 @@ def command(form: str) -> None:
         emit.as_csv(["name", "promise", "needs", "title"], rows)
     else:
         cells = [[str(row[key]) for key in ("name", "promise", "needs", "title")] for row in rows]
-        emit.lines(aligned([["solver", "promise", "needs", "title"], *cells]))
+        emit.lines(wrapped([["solver", "promise", "needs", "title"], *cells], header=True))
