@@ -108,11 +108,11 @@ def walk(search: ExactSearch, make: Callable[[Problem, Team], Pieces]) -> None:
     if search.workers <= 1 or count - start < 2:
         for piece in range(start, count):
             pieces.run(piece, search.tally)
-            search.tick({"next": piece + 1}, (piece + 1) / count)
+            search.tick({**(search.state or {}), "next": piece + 1}, (piece + 1) / count)
         return
     for piece, tally in _over_processes(search, make, start, count):
         search.tally.merge(tally)
-        search.tick({"next": piece + 1}, (piece + 1) / count)
+        search.tick({**(search.state or {}), "next": piece + 1}, (piece + 1) / count)
 
 
 def _over_processes(
