@@ -87,7 +87,8 @@ class Build:
         )
         self.dimensions.append(made)
         if when:
-            shown = {True: "true", False: "false"}.get(listed[otherwise], repr(listed[otherwise]))
+            value = listed[otherwise]
+            shown = str(value).lower() if isinstance(value, bool) else repr(value)
             self.rule(f"{name}_inactive", f"{when} or {name} == {shown}", f"{name} is not used unless {when}")
         return self
 
