@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from dse.evaluation import Blocks, BulkEvaluator
 from dse.evaluation.verdict import condition_holds, spread
-from dse.problem import Box, Problem, Team
+from dse.expressions import render
+from dse.problem import Box, Conjunct, Problem, Team
 
 __all__ = ["Unlock", "Wishes", "survey"]
 
-_Need = tuple[frozenset[str], tuple[frozenset[str], ...]]
+_Need = tuple[frozenset[str], tuple[Conjunct, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Wishes:
 
     def unlocks(self) -> tuple[Unlock, ...]:
         """All smallest sets of dimensions that unlock the team; none if nothing is feasible anywhere."""
-        names = [n for n in self.problem.names if any(n in excluded or any(n in c for c in conditions)
+        names = [n for n in self.problem.names if any(n in excluded or any(n in c.names for c in conditions)
                  for needs in self.asked for excluded, conditions in needs)]  # fmt: skip
         for size in range(1, len(names) + 1):
             found = []
@@ -76,12 +77,12 @@ class Wishes:
 
 def _met(need: _Need, freed: frozenset[str]) -> bool:
     excluded, conditions = need
-    return excluded <= freed and all(condition & freed for condition in conditions)
+    return excluded <= freed and all(condition.names & freed for condition in conditions)
 
 
-def _atoms(problem: Problem, box: Box) -> list[tuple[str | frozenset[str], str]]:
+def _atoms(problem: Problem, box: Box) -> list[tuple[str | Conjunct, str]]:
     """A box's restrictions, each with how to say that a design breaks it."""
-    atoms: list[tuple[str | frozenset[str], str]] = []
+    atoms: list[tuple[str | Conjunct, str]] = []
     for dimension, allowed in zip(problem.dimensions, box.allowed, strict=True):
         if allowed is None or len(allowed) == len(dimension.values):
             continue
@@ -92,10 +93,9 @@ def _atoms(problem: Problem, box: Box) -> list[tuple[str | frozenset[str], str]]
         else:
             atoms.append((dimension.name, f"{dimension.name} other than {', '.join(shown)}"))
     for conjunct in box.where:
-        text = conjunct.text
-        atoms.append(
-            (conjunct.names, text.removeprefix("not ") if text.startswith("not ") else f"not ({text})")
-        )
+        node = problem.graph[conjunct.node]
+        negated = render(problem.graph, node.args[0]) if node.op == "not" else f"not ({conjunct.text})"
+        atoms.append((conjunct, negated))
     return atoms
 
 
@@ -122,7 +122,7 @@ def survey(problem: Problem, teams: Sequence[Team]) -> list[Wishes]:
 def _group(wish: Wishes, digits: dict[str, NDArray[Any]], held: dict[int, NDArray[Any]], n: int) -> None:
     """Count the designs by what they ask: one column of truth values per restriction, then distinct rows."""
     columns: list[NDArray[Any]] = []
-    meanings: list[tuple[int, str | frozenset[str]]] = []
+    meanings: list[tuple[int, str | Conjunct]] = []
     for at, box in enumerate(wish.team.boxes):
         for name, allowed in zip(wish.problem.names, box.allowed, strict=True):
             if allowed is not None:
@@ -130,7 +130,7 @@ def _group(wish: Wishes, digits: dict[str, NDArray[Any]], held: dict[int, NDArra
                 meanings.append((at, name))
         for conjunct in box.where:
             columns.append(~held[conjunct.node])
-            meanings.append((at, conjunct.names))
+            meanings.append((at, conjunct))
     table = np.column_stack(columns) if columns else np.zeros((n, 0), dtype=np.bool_)
     rows, counts = np.unique(table, axis=0, return_counts=True) if columns else (table[:1], np.array([n]))
     for row, count in zip(rows, counts, strict=True):
