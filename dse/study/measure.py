@@ -196,7 +196,7 @@ class FunctionRunner:
         """What the function returns for a design."""
         try:
             return self.function(dict(design))
-        except Exception as error:  # the user's code may raise anything; the trial says what
+        except (Exception, SystemExit) as error:  # the user's code may raise anything; the trial says what
             raise Failed(f"the measurement raised {type(error).__name__}: {error}") from error
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -198,7 +199,7 @@ class Study:
             progress: called now and then.
 
         Raises:
-            SolverRefused: ``n_trials`` was given to an exact solver.
+            SolverRefused: ``n_trials`` is too few for an exact solver.
             Interrupted: by Ctrl-C. What was found is kept, and the outputs are written.
             StudyError: another process writes to the folder.
         """
@@ -214,10 +215,10 @@ class Study:
                 self._run_trials(solver, n_trials, timeout, progress, clock)
             else:
                 assert isinstance(solver, ExactSolver)
-                if n_trials is not None:
+                if n_trials is not None and n_trials < self._designs:
                     raise SolverRefused(
-                        f"solver {solver.name} accounts for every design, so n_trials cannot limit it"
-                        f"{self._choice.others('sampling')}; timeout can"
+                        f"solver {solver.name} accounts for all of {self._designs:,} designs, so n_trials "
+                        f"cannot limit it to {n_trials:,}{self._choice.others('sampling')}; timeout can"
                     )
                 self._run_exact(solver, timeout, progress, clock)
             assert self._result is not None
@@ -269,9 +270,7 @@ class Study:
         clock: Clock,
     ) -> None:
         assert self._manifest is not None
-        designs = 1
-        for axis in self.team.hull(self.problem.sizes):
-            designs *= len(axis)
+        designs = self._designs
         done = 0.0
 
         def report(share: float) -> None:
@@ -301,6 +300,11 @@ class Study:
         self._write()
         if asked and run.status == "stopped":
             raise Interrupted(f"interrupted at {done:.1%} of the space{self._how_to_go_on()}")
+
+    @property
+    def _designs(self) -> int:
+        """How many designs the box around the team has."""
+        return math.prod(len(axis) for axis in self.team.hull(self.problem.sizes))
 
     def _how_to_go_on(self) -> str:
         return "" if self.folder is None else f"; go on with dse resume {self.folder}"
