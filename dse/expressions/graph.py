@@ -206,19 +206,23 @@ class Graph:
         dims = tuple((base, power // 2) for base, power in type_.dims)
         return self._operation("sqrt", (a,), Type(Kind.NUMBER, dims, Flavor.RATIO if dims else Flavor.BARE))
 
-    def _build_gt(self, a: int, b: int) -> int:
-        return self._build_lt(b, a)
-
-    def _build_ge(self, a: int, b: int) -> int:
-        return self._build_le(b, a)
-
-    def _build_lt(self, a: int, b: int, op: str = "lt") -> int:
-        self._numbers(op, (a, b))
-        meet(self.nodes[a].type, self.nodes[b].type, "compare")
-        return self._operation(op, (a, b), BOOL)
+    def _build_lt(self, a: int, b: int) -> int:
+        return self._ordered("lt", a, b, "<")
 
     def _build_le(self, a: int, b: int) -> int:
-        return self._build_lt(a, b, "le")
+        return self._ordered("le", a, b, "<=")
+
+    def _build_gt(self, a: int, b: int) -> int:
+        return self._ordered("lt", a, b, ">", swap=True)
+
+    def _build_ge(self, a: int, b: int) -> int:
+        return self._ordered("le", a, b, ">=", swap=True)
+
+    def _ordered(self, op: str, a: int, b: int, sign: str, *, swap: bool = False) -> int:
+        """``a sign b``, checked as written; ``a > b`` is kept as ``b < a``."""
+        self._numbers(sign, (a, b))
+        meet(self.nodes[a].type, self.nodes[b].type, "compare")
+        return self._operation(op, (b, a) if swap else (a, b), BOOL)
 
     def _build_eq(self, a: int, b: int, op: str = "eq") -> int:
         joined = meet(self.nodes[a].type, self.nodes[b].type, "compare")
@@ -310,7 +314,6 @@ _PURE = frozenset({"floor", "ceil", "exp", "log", "log2"})
 _LOGIC = frozenset({"and", "or", "not"})
 _WORDS = {
     "neg": "-", "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "lt": "<", "le": "<=",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ said), plus quantities: a number followed by a unit, such as ``15 us`` or ``3.35
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from dse.errors import ExpressionError, nearest
@@ -18,7 +18,7 @@ from dse.units import Unit, UnitError, parse_unit, to_base
 
 __all__ = ["DEPTH_LIMIT", "FUNCTIONS", "LENGTH_LIMIT", "Scope", "parse", "parse_condition"]
 
-DEPTH_LIMIT = 100
+DEPTH_LIMIT = 60
 LENGTH_LIMIT = 20_000
 INTEGER_LIMIT = 2**53
 
@@ -37,8 +37,11 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 """Function name -> least and most number of arguments."""
 
 _COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
-_ADDITIVE = {"+": "add", "-": "sub"}
-_MULTIPLICATIVE = {"*": "mul", "/": "div", "//": "floordiv", "%": "mod"}
+_LOGIC = {"or": ("or", 1), "and": ("and", 2)}
+_ARITHMETIC = {
+    "+": ("add", 1), "-": ("sub", 1),
+    "*": ("mul", 2), "/": ("div", 2), "//": ("floordiv", 2), "%": ("mod", 2),
+}  # fmt: skip
 
 
 class Scope(Protocol):
@@ -166,20 +169,29 @@ class _Parser:
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
             raise ExpressionError(f"the expression is nested deeper than {DEPTH_LIMIT} levels", self.token.at)
-        node = self.disjunction()
-        if self.sees("if"):
+        arms: list[tuple[Token, int, int]] = []
+        node = self.climb(self.negation, _LOGIC)
+        while self.sees("if"):
             token = self.next()
-            condition = self.disjunction()
+            condition = self.climb(self.negation, _LOGIC)
             self.expect("else", "the condition")
-            node = self.apply(token, "where", condition, node, self.ternary())
+            arms.append((token, condition, node))
+            node = self.climb(self.negation, _LOGIC)
+        for token, condition, taken in reversed(arms):
+            node = self.apply(token, "where", condition, taken, node)
         self.depth -= 1
         return node
 
-    def disjunction(self) -> int:
-        return self._left(self.conjunction, {"or": "or"})
-
-    def conjunction(self) -> int:
-        return self._left(self.negation, {"and": "and"})
+    def climb(
+        self, operand: Callable[[], int], operators: Mapping[str, tuple[str, int]], least: int = 1
+    ) -> int:
+        """Operands joined by left-associative operators that bind at least as tightly as level ``least``."""
+        node = operand()
+        while self.sees(*operators) and operators[self.token.text][1] >= least:
+            token = self.next()
+            op, level = operators[token.text]
+            node = self.apply(token, op, node, self.climb(operand, operators, level + 1))
+        return node
 
     def negation(self) -> int:
         negations = []
@@ -231,10 +243,7 @@ class _Parser:
         return result
 
     def sum(self) -> int:
-        return self._left(self.term, _ADDITIVE)
-
-    def term(self) -> int:
-        return self._left(self.signed, _MULTIPLICATIVE)
+        return self.climb(self.signed, _ARITHMETIC)
 
     def signed(self) -> int:
         signs = []
@@ -266,13 +275,6 @@ class _Parser:
         exponent = self.signed()
         self.depth -= 1
         return self.apply(token, "pow", base, exponent)
-
-    def _left(self, operand: Callable[[], int], operators: dict[str, str]) -> int:
-        node = operand()
-        while self.sees(*operators):
-            token = self.next()
-            node = self.apply(token, operators[token.text], node, operand())
-        return node
 
     # -- atoms ------------------------------------------------------------------------------------
 
