@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "drawable", "scale_of", "view"]
+__all__ = ["Axis", "drawable", "scale_of", "spread_out", "view"]
 
 _DECADES = 2.0  # values that span more than this are drawn on a logarithmic scale
 _SHARE = 0.25  # the part that matters takes at least this much of an axis
@@ -66,6 +66,13 @@ def scale_of(values: Floats) -> bool:
 def drawable(values: Floats) -> NDArray[np.bool_]:
     """Which values have a place on an axis: finite ones, but for the last few that no scale can be drawn for."""
     return np.asarray(np.abs(values) < _LARGEST)
+
+
+def spread_out(values: Floats) -> Floats:
+    """Where values of any size lie between the least and the greatest, 0 to 1, each power of ten as wide as the next."""
+    sizes = np.sign(values) * np.log10(1.0 + np.abs(values))
+    low, high = sizes.min(initial=np.inf), sizes.max(initial=-np.inf)
+    return np.asarray((sizes - low) / (high - low) if high > low else np.zeros_like(sizes))
 
 
 def view(values: Floats, core: Floats, log: bool) -> tuple[float, float]:

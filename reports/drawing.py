@@ -7,19 +7,16 @@ import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from .figure import FrontFigure
 from .panels import annotate, plot
 from .style import FAINT, INK, short
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Place", "draw", "places"]
+__all__ = ["draw"]
 
 _SETTINGS: Any = {  # Matplotlib types its keys one by one
     "font.size": 9.0,
@@ -43,37 +40,10 @@ _SCRIPTS = (
 _DPI = 160
 
 
-class Place(NamedTuple):
-    """Where a design stands in an SVG: units from the left and the top of its view box."""
-
-    panel: int
-    series: int
-    x: float
-    y: float
-    card: int
-
-
 def draw(figure: FrontFigure, form: str) -> bytes:
     """The figure as ``png``, ``svg`` or ``pdf``."""
     with _settings(fallbacks=form != "svg"):
-        return _saved(_drawn(figure, _DPI if form == "png" else 72)[0], form)
-
-
-def places(figure: FrontFigure) -> tuple[str, list[Place]]:
-    """The figure as SVG text, and where its designs are in it."""
-    with _settings(fallbacks=False):
-        canvas, axes = _drawn(figure, 72)
-        svg = _saved(canvas, "svg").decode()
-        height = canvas.bbox.height
-        found = []
-        for number, (panel, area) in enumerate(zip(figure.panels, axes, strict=True)):
-            for at, series in enumerate(panel.series):
-                spots = area.transData.transform(np.column_stack((series.x, series.y)))
-                found += [
-                    Place(number, at, round(float(x), 2), round(float(height - y), 2), card)
-                    for (x, y), card in zip(spots, series.cards, strict=True)
-                ]
-    return svg, found
+        return _saved(_drawn(figure, _DPI if form == "png" else 72), form)
 
 
 @contextmanager
@@ -106,7 +76,7 @@ def _saved(canvas: Figure, form: str) -> bytes:
     return data
 
 
-def _drawn(figure: FrontFigure, dpi: int) -> tuple[Figure, list[Axes]]:
+def _drawn(figure: FrontFigure, dpi: int) -> Figure:
     from matplotlib.figure import Figure
 
     count = len(figure.panels)
@@ -135,7 +105,7 @@ def _drawn(figure: FrontFigure, dpi: int) -> tuple[Figure, list[Axes]]:
     canvas.set_layout_engine("none")  # and there they stay
     for at, (panel, area) in enumerate(zip(figure.panels, areas, strict=True)):
         annotate(figure, panel, area, f"panel{at}")
-    return canvas, areas
+    return canvas
 
 
 def _legend(figure: FrontFigure, canvas: Figure, top: float) -> None:

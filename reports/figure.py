@@ -14,7 +14,7 @@ from dse.problem import Problem
 from dse.study.result import Result
 from dse.units import format_value, from_base
 
-from .axes import Axis, drawable, scale_of, view
+from .axes import Axis, drawable, scale_of, spread_out, view
 from .cards import Card, Deck, missing
 from .cloud import Cloud, Owners, cloud, owners, spots, total
 from .quantities import INDEX, Quantity, fixed_bound, quantity
@@ -54,13 +54,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Two axes and what stands between them. ``stairs`` are the corners of each team's front, by team number."""
+    """Two axes and what stands between them.
+
+    ``stairs`` are the corners of each team's front, by team number; ``beyond`` are designs that the axes do not
+    reach, for a reader who can zoom out.
+    """
 
     x: Axis
     y: Axis
     series: tuple[Series, ...]
     stairs: tuple[tuple[int, Floats, Floats], ...]
     lines: tuple[Line, ...]
+    beyond: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +224,7 @@ def _panel(
     x = _axis(pair[0], [(c.x, c.core(c.x, c.front_x, c.miss_at[0]), c.finite) for c in clouds], lines, "x")
     y = _axis(pair[1], [(c.y, c.core(c.y, c.front_y, c.miss_at[1]), c.finite) for c in clouds], lines, "y")
     series: list[Series] = []
+    far: list[Series] = []
     count = _Count()
     budget = max(1, drawn // (2 * len(clouds)))
     for team, (points, result, fresh) in enumerate(zip(clouds, results, own.mine, strict=True)):
@@ -227,22 +233,25 @@ def _panel(
         count.infinite += int((~points.failed & ~points.finite & fresh).sum())
         count.beyond += int((points.finite & ~inside & fresh).sum())
         kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
-            ("infeasible", inside & fresh & ~points.feasible),
-            ("feasible", inside & fresh & points.feasible),
+            ("infeasible", fresh & ~points.feasible),
+            ("feasible", fresh & points.feasible),
         )
         for kind, wanted in kinds:
-            rows = np.flatnonzero(wanted)
+            rows = np.flatnonzero(wanted & inside)
             count.inside += rows.size
             rows = rows[spots(x.at(points.x[rows]), y.at(points.y[rows]), budget)]
             count.drawn += rows.size
-            if rows.size and result.kept is not None:
-                cards = tuple(deck.of_kept(result.kept, rows.tolist(), own.of(team, rows)))
-                series.append(Series(team, kind, points.x[rows], points.y[rows], cards))
+            outer = np.flatnonzero(wanted & points.finite & ~inside)
+            outer = outer[spots(spread_out(points.x[outer]), spread_out(points.y[outer]), budget // 2)]
+            for some, where in ((rows, series), (outer, far)):
+                if some.size and result.kept is not None:
+                    cards = tuple(deck.of_kept(result.kept, some.tolist(), own.of(team, some)))
+                    where.append(Series(team, kind, points.x[some], points.y[some], cards))
         series.extend(_marked(points, team, x, y, deck))
     stairs: list[tuple[int, Floats, Floats]] = []
     if pair[0].kind == pair[1].kind == "objective" and len(problem.objectives) == 2:
         stairs = [(s.team, *_staircase(s.x, s.y, x, y)) for s in series if s.kind == "front"]
-    return Panel(x, y, tuple(series), tuple(stairs), tuple(lines)), count
+    return Panel(x, y, tuple(series), tuple(stairs), tuple(lines), tuple(far)), count
 
 
 def _marked(points: Cloud, team: int, x: Axis, y: Axis, deck: Deck) -> list[Series]:

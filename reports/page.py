@@ -1,11 +1,10 @@
-"""The report as one HTML file that needs nothing else: no network, no other file, and for reading no script."""
+"""The report as one HTML file that needs nothing else: no network, no other file, and for all but the figure no script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from dse.study.result import Result
 from dse.units import format_value
 
 from .cards import missing
-from .drawing import places
 from .figure import FrontFigure
+from .interactive import element
 from .quantities import fixed_bound
 from .source import Entry, Material, clean
 from .style import Mark, mark
@@ -25,7 +24,6 @@ from .words import accounting, front_rows, funnel, metric_heads, outcome, reason
 __all__ = ["page"]
 
 _MOST_ROWS = 500
-_KINDS = {"front": "", "feasible": "feasible", "miss": "nearest miss", "infeasible": "infeasible"}
 # Shapes in a box of 10 by 10, like Matplotlib's markers of these names.
 _SHAPES = {
     "o": '<circle cx="5" cy="5" r="4"/>',
@@ -52,48 +50,30 @@ def page(found: Material, figure: FrontFigure) -> str:
         )
 
     folder = Path(__file__).parent
-    script = (folder / "report.js.j2").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    plot = element(figure)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
-    svg, data = _figure(figure)
     text = template.render(
         **_words(found, figure),
         glyph=glyph,
-        svg=Markup(svg),  # noqa: S704 - drawn by Matplotlib, which escapes every text
-        data=data,
-        script=Markup(script),  # noqa: S704 - the file beside this one
-        script_hash=Markup(f"sha256-{digest}"),  # noqa: S704 - base64
+        plot=Markup(plot),  # noqa: S704 - plotly escapes its data for a script, and we its texts
+        scripts=Markup(" ".join(_digests(plot))),  # noqa: S704 - base64
         version=__version__,
     )
     return f"{text}\n"
 
 
-def _figure(figure: FrontFigure) -> tuple[str, dict[str, Any]]:
-    """The figure as an element, and what the script needs to know of it."""
-    drawn, spots = places(replace(figure, title=""))  # the page has a heading
-    element = drawn[drawn.index("<svg") :].rstrip()
-    element = re.sub(
-        r'<svg ([^>]*?)width="[^"]*" height="[^"]*" ',
-        rf'<svg role="img" aria-label="{figure.front}" \1',
-        element,
-        count=1,
-    )
-    data = {
-        "dimensions": figure.dimensions,
-        "metrics": figure.metrics,
-        "cards": [[c.index, c.verdict, c.teams, c.design, c.metrics] for c in figure.cards],
-        "series": [[{"team": s.team, "kind": s.kind} for s in panel.series] for panel in figure.panels],
-        "places": spots,
-    }
-    return element, data
+def _digests(plot: str) -> list[str]:
+    """The scripts of the figure, as a content-security policy names them."""
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", plot, re.DOTALL)
+    found = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in found]
 
 
 def _words(found: Material, figure: FrontFigure) -> dict[str, Any]:
     problem = found.problem
-    drawn = {series.kind for panel in figure.panels for series in panel.series}
     rows = [(mark(at), [clean(e.team), *row]) for at, e in enumerate(found.entries) for row in front_rows(e)]
     heads = [("team", False), ("index", True), *((clean(n), False) for n in problem.names)]
     heads += [(head, True) for head in metric_heads(problem)] + [("ties", True)]
@@ -106,8 +86,9 @@ def _words(found: Material, figure: FrontFigure) -> dict[str, Any]:
         "seed": found.entries[0].result.seed if found.entries else 0,
         "objectives": [f"{o.direction} {clean(o.name)}" for o in problem.objectives],
         "constraints": [_constraint(problem, c) for c in problem.constraints],
-        "teams": figure.teams,
-        "kinds": [(kind, name or figure.front) for kind, name in _KINDS.items() if kind in drawn],
+        "notes": ". ".join(figure.notes),
+        "several": len(figure.teams) > 1,
+        "beyond": any(panel.beyond for panel in figure.panels),
         "best_heads": [f"best {clean(o.name)}" for o in problem.objectives],
         "entries": [_entry(e, mark(at)) for at, e in enumerate(found.entries)],
         "traits": [clean(trait.text) for trait in sharing.traits] if sharing.front else [],

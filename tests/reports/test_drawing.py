@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from dse.reports.drawing import draw, places
+from dse.reports.drawing import draw
 from dse.reports.figure import FrontFigure, front_figure
 from dse.reports.labels import Box, apart, beside, text_width
 from tests.reports.samples import build, camera, compared, knobs, solve
@@ -105,15 +105,14 @@ def test_the_words_of_the_camera_figure(figure: FrontFigure) -> None:
         assert text in found
 
 
-def test_markers_stand_where_places_say(figure: FrontFigure) -> None:
-    svg, found = places(figure)
-    root = ET.fromstring(svg)
+def test_every_design_is_drawn_in_its_series(figure: FrontFigure) -> None:
+    root = ET.fromstring(draw(figure, "svg"))
     for number, series in enumerate(figure.panels[0].series):
         (group,) = [element for element in root.iter() if element.get("id") == f"panel0-series{number}"]
-        drawn = [(float(use.get("x", "nan")), float(use.get("y", "nan"))) for use in group.iter(f"{SVG}use")]
-        said = [(place.x, place.y) for place in found if place.series == number]
-        assert len(drawn) == len(said) == len(series.x)
-        assert np.allclose(drawn, said, atol=0.01)
+        spots = [(float(use.get("x", "nan")), float(use.get("y", "nan"))) for use in group.iter(f"{SVG}use")]
+        across, up = np.array(spots).T
+        assert np.array_equal(np.argsort(across, kind="stable"), np.argsort(series.x, kind="stable"))
+        assert np.array_equal(np.argsort(-up, kind="stable"), np.argsort(series.y, kind="stable"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from dse.errors import InputError
 from dse.problem import Problem
-from dse.reports.axes import scale_of, view
+from dse.reports.axes import scale_of, spread_out, view
 from dse.reports.cloud import spots
 from dse.reports.figure import FrontFigure, Series, front_figure
 from dse.reports.style import BACKGROUND, mark
@@ -225,6 +225,10 @@ def test_far_infeasible_designs_do_not_squash_the_rest() -> None:
     note = next(n for n in front_figure(solve(problem)).notes if "beyond" in n)
     inside = sum(len(s.x) for s in panel.series if s.kind in ("feasible", "infeasible"))
     assert note == f"{1000 - inside} lie beyond the axes"
+    (beyond,) = panel.beyond
+    assert beyond.kind == "infeasible"
+    assert len(beyond.x) == 1000 - inside
+    assert not (panel.x.holds(beyond.x) & panel.y.holds(beyond.y)).any()
 
 
 def test_thousands_of_designs_are_thinned_but_none_is_alone_and_lost() -> None:
@@ -401,6 +405,13 @@ def test_limits_are_finite_and_hold_the_core(values: list[float], core: list[flo
 def test_the_core_takes_its_share_of_the_axis() -> None:
     low, high = view(np.array([0.0, 1.0, 1e9]), np.array([0.0, 1.0]), log=False)
     assert 4.0 < high - low < 5.0
+
+
+def test_values_of_any_size_are_spread_out() -> None:
+    places = spread_out(np.array([-1e299, 0.0, 1e299]))
+    assert np.allclose(places, [0.0, 0.5, 1.0])
+    assert spread_out(np.array([7.0, 7.0])).tolist() == [0.0, 0.0]
+    assert spread_out(np.empty(0)).size == 0
 
 
 def test_thinning_keeps_to_its_limit_and_keeps_lone_points() -> None:
