@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
 METRIC = "metrics: {m: {expr: d0, unit: 1}}\nobjectives: {m: minimize}\n"
 Dse = Callable[..., Any]
 
@@ -79,3 +83,27 @@ def test_schema_is_json_schema(dse: Dse) -> None:
     schema = json.loads(dse("schema").out)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"dimensions", "metrics", "teams"} <= set(schema["properties"])
+
+
+def test_solvers(dse: Dse) -> None:
+    out = dse("solvers").out
+    assert all(f"\n{name} " in out for name in ("auto", "exhaustive", "optuna", "pareto"))
+    found = {row["name"]: row["promise"] for row in json.loads(dse("solvers", "--format", "json").out)}
+    assert (found["exhaustive"], found["pareto"], found["optuna"]) == ("exact", "exact", "sampling")
+    assert dse("solvers", "--format", "csv").out.startswith("name,promise,needs,title\n")
+
+
+def test_a_broken_plugin_is_named_and_the_others_still_work(tmp_path: Path) -> None:
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text(
+        "[dse.solvers]\nworse = no_such_module:Worse\n", encoding="utf-8"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [sys.executable, "-m", "dse", "solvers"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0
+    assert "pareto" in done.stdout
+    assert "worse" not in done.stdout
+    assert done.stderr.startswith("broken plugin worse (no_such_module:Worse): ")
