@@ -12,7 +12,7 @@ from typing import Any
 
 from dse.errors import StudyError
 
-__all__ = ["Lock", "csv_text", "write_atomic"]
+__all__ = ["Lock", "csv_lines", "csv_text", "write_atomic"]
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -34,11 +34,15 @@ def write_atomic(path: Path, text: str) -> None:
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows as CSV with a header; truth values as ``true`` and ``false``, None as nothing."""
+    return csv_lines(columns, ([row.get(column) for column in columns] for row in rows))
+
+
+def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """The same of rows that are in the order of the columns."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(row.get(column)) for column in columns])
+    writer.writerows(map(_cell, row) for row in rows)
     return buffer.getvalue()
 
 

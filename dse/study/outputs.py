@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dse.problem import Design, Problem
-from dse.study.files import csv_text, write_atomic
+from dse.study.files import csv_lines, csv_text, write_atomic
 from dse.study.result import Kept, Result, columns
 from dse.study.trial import Trial
-from dse.units import from_base
+from dse.units import Unit, from_base
 
-__all__ = ["design_columns", "design_rows", "trial_columns", "trial_rows", "write_outputs"]
+__all__ = ["design_table", "design_text", "trial_columns", "trial_rows", "write_outputs"]
 
 
 def write_outputs(folder: Path, result: Result, trials: Sequence[Trial] | None) -> None:
@@ -29,10 +31,14 @@ def write_outputs(folder: Path, result: Result, trials: Sequence[Trial] | None) 
     if trials is not None:
         write_atomic(folder / "trials.csv", csv_text(trial_columns(problem), trial_rows(problem, trials)))
     elif result.kept is not None:
-        write_atomic(
-            folder / "designs.csv", csv_text(design_columns(problem), design_rows(problem, result.kept))
-        )
+        write_atomic(folder / "designs.csv", design_text(problem, result.kept))
     write_atomic(folder / "result.json", result.to_json())
+
+
+def design_text(problem: Problem, kept: Kept) -> str:
+    """``designs.csv``."""
+    table = design_table(problem, kept)
+    return csv_lines(table, zip(*table.values(), strict=True))
 
 
 def trial_columns(problem: Problem) -> list[str]:
@@ -54,24 +60,44 @@ def trial_rows(problem: Problem, trials: Iterable[Trial]) -> Iterable[dict[str, 
         yield row
 
 
-def design_columns(problem: Problem) -> list[str]:
-    """The columns of :func:`design_rows`."""
-    return ["state", "index", *problem.names, *_objectives(problem), *_violations(problem)]
+def design_table(problem: Problem, kept: Kept) -> dict[str, list[Any]]:
+    """Kept designs, column by column: objectives and violations in their declared units, None where a design failed."""
+    states = np.where(kept.failed, "FAILED", np.where(kept.feasible, "COMPLETE", "INFEASIBLE"))
+    digits = kept.digits.tolist()
+    table: dict[str, list[Any]] = {
+        "state": states.tolist(),
+        "index": [problem.index_of(row) for row in digits],
+    }
+    for at, dimension in enumerate(problem.dimensions):
+        shown_as, values = _in_unit(dimension.unit), dimension.values
+        table[dimension.name] = [shown_as(values[row[at]]) for row in digits]
+    failed = kept.failed.tolist()
+    units: list[Unit | None] = [o.unit for o in problem.objectives]
+    numbers = [*zip(_objectives(problem), units, kept.objectives.T, strict=True)]
+    numbers += zip(
+        _violations(problem), [c.unit for c in problem.constraints], kept.violations.T, strict=True
+    )
+    for column, unit, found in numbers:
+        shown_as = _in_unit(unit)
+        pairs = zip(found.tolist(), failed, strict=True)
+        table[column] = [None if bad else shown_as(value) for value, bad in pairs]
+    return table
 
 
-def design_rows(problem: Problem, kept: Kept) -> Iterable[dict[str, Any]]:
-    """Kept designs as flat rows: objectives and violations in their declared units."""
-    states = {(True, False): "COMPLETE", (False, False): "INFEASIBLE"}
-    for at in range(len(kept.digits)):
-        digits = kept.digits[at].tolist()
-        state = states.get((bool(kept.feasible[at]), bool(kept.failed[at])), "FAILED")
-        row: dict[str, Any] = {"state": state, "index": problem.index_of(digits)}
-        row |= _design(problem, problem.design_at(digits))
-        if state != "FAILED":
-            values = zip(_objectives(problem), problem.objectives, kept.objectives[at].tolist(), strict=True)
-            row |= {column: from_base(value, o.unit) for column, o, value in values}
-            row |= _violation_values(problem, kept.violations[at].tolist())
-        yield row
+def _in_unit(unit: Unit | None) -> Callable[[Any], Any]:
+    """Turns base units into ``unit``; what is no number stays as it is. Equal numbers are converted once."""
+    if unit is None or unit.scale == 1:
+        return lambda value: value
+    known: dict[float, float] = {}
+
+    def convert(value: Any) -> Any:
+        if type(value) is not float:
+            return value
+        if value not in known:
+            known[value] = from_base(value, unit)
+        return known[value]
+
+    return convert
 
 
 def _design(problem: Problem, design: Design) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dse.study.exact import ExactRun, run_exact
 from dse.study.identity import Coder
 from dse.study.legal import LegalDesigns
 from dse.study.manifest import MANIFEST, Manifest
-from dse.study.outputs import design_columns, design_rows, trial_columns, trial_rows, write_outputs
+from dse.study.outputs import design_table, trial_columns, trial_rows, write_outputs
 from dse.study.progress import Clock, Progress, interruptible
 from dse.study.result import FrontPoint, NoFeasibleDesign, Result
 from dse.study.sampled import evaluated, sampled_result
@@ -483,8 +483,7 @@ class Study:
         if isinstance(self._solver, SamplingSolver):
             return pd.DataFrame(trial_rows(self.problem, self.trials), columns=trial_columns(self.problem))
         kept = self.result.kept
-        rows = [] if kept is None else design_rows(self.problem, kept)
-        return pd.DataFrame(rows, columns=design_columns(self.problem))
+        return pd.DataFrame({} if kept is None else design_table(self.problem, kept))
 
 
 def search(

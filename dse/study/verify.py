@@ -17,7 +17,7 @@ from dse.study.dominance import nondominated
 from dse.study.files import csv_text
 from dse.study.identity import Coder, Membership
 from dse.study.manifest import Manifest
-from dse.study.outputs import design_columns, design_rows, trial_columns, trial_rows
+from dse.study.outputs import design_text, trial_columns, trial_rows
 from dse.study.proofs import Findings, check_result, read_result
 from dse.study.result import FrontPoint, Kept, Result, columns, point_row
 from dse.study.sampled import evaluated, measured_of
@@ -93,8 +93,8 @@ def _differences(rebuilt: Mapping[str, object], stored: Mapping[str, object]) ->
     expected = json.loads(json.dumps(rebuilt))
     return [
         f"result.json: {key} is not what the record gives"
-        for key in expected.keys() | (stored.keys() - {"run"})
-        if expected.get(key) != stored.get(key)
+        for key in {**expected, **stored}
+        if key != "run" and expected.get(key) != stored.get(key)
     ]
 
 
@@ -105,7 +105,7 @@ def _tables(points: Sequence[FrontPoint], result: Result, trials: Sequence[Trial
     if result.promise == "sampling":
         tables["trials.csv"] = csv_text(trial_columns(problem), trial_rows(problem, trials))
     elif result.kept is not None:
-        tables["designs.csv"] = csv_text(design_columns(problem), design_rows(problem, result.kept))
+        tables["designs.csv"] = design_text(problem, result.kept)
     return tables
 
 
@@ -142,7 +142,7 @@ def _check_trials(study: Study, trials: Sequence[Trial], limit: int, seed: int, 
         again += 1
         now = evaluated(problem, trial, measured)
         wrong += [
-            f"trial {trial.number}: its {part} is {getattr(now, part)}, but {getattr(trial, part)} is logged"
+            f"trial {trial.number}: {part} must be {getattr(now, part)}, but {getattr(trial, part)} is logged"
             for part in ("state", "objectives", "violations", "reason")
             if getattr(now, part) != getattr(trial, part)
         ]

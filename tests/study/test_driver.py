@@ -47,11 +47,11 @@ def run_of(
 ) -> TrialRun:
     coder = Coder(problem)
     team = problem.team(settings.pop("team", None))
-    settings = {"seed": 0, "batch": 10, "options": {}} | settings
+    given: dict[str, Any] = {"seed": 0, "batch": 10, "options": {}, **settings}
     storage = storage or Storage(coder)
     storage.acquire()
     storage.prepare()
-    return TrialRun(problem, team, solver, storage, LegalDesigns(problem, team, coder), **settings)
+    return TrialRun(problem, team, solver, storage, LegalDesigns(problem, team, coder), **given)
 
 
 def numbers(trials: list[Trial]) -> list[tuple[int, int | None, TrialState]]:
@@ -66,7 +66,7 @@ def test_illegal_outside_and_repeated_proposals_are_told_and_are_no_trials() -> 
     other_team = legal | {"detector": "Det-M"}
     problem_team = "small"
     build_problem = problem
-    object.__setattr__(build_problem, "teams", problem.teams | {problem_team: _only(problem, "Det-S")})
+    object.__setattr__(build_problem, "teams", {**problem.teams, problem_team: _only(problem, "Det-S")})
     solver = Listed([legal, npu_fp32, both, other_team, legal])
     trials = run_of(problem, solver, team=problem_team)
     trials.run(1)
@@ -114,7 +114,7 @@ def test_a_solver_that_proposes_no_design_or_too_many_is_named() -> None:
             for design in self.offers:
                 proposals.admit(design)
 
-    everything = [{"a": a, "b": b} for a in (1.0, 2.0) for b in (False, True)]
+    everything: list[Design] = [{"a": a, "b": b} for a in (1.0, 2.0) for b in (False, True)]
     with pytest.raises(StudyError, match="solver listed must propose at most 2"):
         run_of(tiny(), Greedy(everything), batch=2).run(1)
 

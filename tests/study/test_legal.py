@@ -114,14 +114,15 @@ def test_membership_by_key_is_membership_by_design() -> None:
 def test_a_key_is_made_from_values_of_any_number_type_and_refuses_others() -> None:
     coder = Coder(tiny())
     assert coder.key({"a": 2, "b": True}) == coder.key({"a": 2.0, "b": True}) == (1, 1)
-    for design, message in [
+    wrong: list[tuple[dict[str, object], str]] = [
         ({"a": 3.0, "b": True}, "has no value"),
         ({"a": 1.0, "b": 1.0}, "has no value"),
         ({"a": True, "b": True}, "has no value"),
         ({"a": 1.0}, "no value for b"),
         ({"a": 1.0, "bb": True}, "no value for b; did you mean 'bb'"),
         ({"a": 1.0, "b": True, "c": 1.0}, "unknown dimension 'c'"),
-    ]:
+    ]
+    for design, message in wrong:
         with pytest.raises(Exception, match=message):
             coder.key(design)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dse.errors import InputError
-from dse.problem import Measurement, Problem
+from dse.problem import Design, Measurement, Problem
 from dse.study.measure import (
     CommandRunner,
     Failed,
@@ -41,7 +41,7 @@ def problem(**settings: Any) -> Problem:
     return build.problem("kernel", Measurement(**settings) if settings else None)
 
 
-DESIGN = {"tile": 32.0, "fused": True, "name": "$(id)", "scale": 1.5}
+DESIGN: Design = {"tile": 32.0, "fused": True, "name": "$(id)", "scale": 1.5}
 
 
 def script(folder: Path, code: str) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def test_a_program_that_fails_gives_a_reason(tmp_path: Path, code: str, reason: 
 
 
 def test_a_program_that_is_not_there_gives_a_reason() -> None:
-    with pytest.raises(Failed, match="cannot run ./no-such-program: "):
+    with pytest.raises(Failed, match=r"cannot run ./no-such-program: "):
         Measurer(problem(command=("./no-such-program",))).measure(DESIGN)
 
 

@@ -39,5 +39,5 @@ def test_what_cannot_be_planned_is_refused() -> None:
     with pytest.raises(InputError, match="declares no objectives"):
         Planner(Build().dimension("a", [1, 2]).problem("empty"))
     build = Build().dimension("a", Interval(0.0, 1.0)).metric("cost", "a").minimize("cost")
-    with pytest.raises(SolverRefused, match="solver pareto cannot do this: .*continuous.*; optuna can"):
+    with pytest.raises(SolverRefused, match=r"solver pareto cannot do this: .*continuous.*; optuna can"):
         Planner(build.problem(), solver="pareto").plan()

@@ -46,7 +46,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few plugins beside the shipped ones, as a third party would install them."""
     here = sys.modules[__name__]
     monkeypatch.setitem(sys.modules, "third_party", here)
-    shipped = registry.entry_points
+    from dse.problem.plugins import entry_points as shipped
 
     def entry_points(group: str) -> dict[str, EntryPoint]:
         names = {"picky": "Picky", "unfinished": "Unfinished", "function": "broken", "gone": "Nothing"}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dse.errors import StudyError
+from dse.problem import Design
 from dse.study.files import Lock, csv_text, write_atomic
 from dse.study.identity import Coder
 from dse.study.manifest import MANIFEST, Manifest
@@ -21,7 +22,7 @@ from dse.study.storage import DATABASE, Storage
 from dse.study.trial import Trial, TrialState
 from tests.study.problems import tiny
 
-DESIGNS = [{"a": 1.0, "b": False}, {"a": 2.0, "b": True}]
+DESIGNS: list[Design] = [{"a": 1.0, "b": False}, {"a": 2.0, "b": True}]
 
 
 def opened(folder: Path | None) -> Storage:
@@ -178,7 +179,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_csv_has_no_python_words_in_it() -> None:
-    rows = [{"a": True, "b": None, "c": 0.1}, {"a": False, "c": "x, y"}]
+    rows: list[dict[str, object]] = [{"a": True, "b": None, "c": 0.1}, {"a": False, "c": "x, y"}]
     assert csv_text(["a", "b", "c"], rows) == 'a,b,c\ntrue,,0.1\nfalse,,"x, y"\n'
 
 
@@ -206,13 +207,13 @@ def test_a_missing_manifest_is_no_study(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda text: text[:-30], r"manifest\.json:\d+:\d+: the manifest is damaged"),
-        (lambda text: "", r"manifest\.json:1:1: the manifest is damaged"),
-        (lambda text: "[]", "expected an object"),
+        (lambda _: "", r"manifest\.json:1:1: the manifest is damaged"),
+        (lambda _: "[]", "expected an object"),
         (lambda text: text.replace('"format": 1', '"format": 2'), "reads studies of format 1, but found 2"),
         (lambda text: text.replace('"seed": 1', '"seed": "one"'), "seed cannot be 'one'"),
         (lambda text: text.replace('"seed": 1', '"seeds": 1'), "seed is missing; unknown key 'seeds'"),
         (lambda text: text.replace('"overrides": []', '"overrides": ["x"]'), "overrides must be pairs"),
-        (lambda text: "[" * 100_000, "cannot be read|damaged"),
+        (lambda _: "[" * 100_000, "cannot be read|damaged"),
     ],
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, change: object, message: str) -> None:

@@ -65,10 +65,11 @@ def test_a_study_takes_what_load_takes() -> None:
 
 
 def test_progress_is_reported_and_ends_at_one() -> None:
-    for settings, unit, total in [
+    cases: list[tuple[dict[str, Any], str, int]] = [
         ({"solver": "exhaustive"}, "designs", 480),
         ({"solver": "optuna", "n_trials": 25}, "trials", 25),
-    ]:
+    ]
+    for settings, unit, total in cases:
         seen: list[Progress] = []
         search(camera(), progress=seen.append, **settings)
         assert [p.share for p in seen] == sorted(p.share for p in seen)
@@ -276,7 +277,8 @@ def test_a_study_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
 
 
 def test_open_reads_without_running(tmp_path: Path) -> None:
-    for settings in ({"solver": "optuna"}, {"solver": "exhaustive"}, {"team": "ml | systems"}):
+    every: list[dict[str, Any]] = [{"solver": "optuna"}, {"solver": "exhaustive"}, {"team": "ml | systems"}]
+    for settings in every:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         result = Study("camera", folder=folder, top=2, objective="latency", **settings).run()
         before = outputs(folder)
@@ -322,15 +324,16 @@ def test_a_changed_space_is_refused(tmp_path: Path) -> None:
 
 def test_another_study_in_the_folder_is_refused(tmp_path: Path) -> None:
     Study(camera(), folder=tmp_path, solver="optuna").run(n_trials=3)
-    for settings, message in [
+    others: list[tuple[dict[str, Any], str]] = [
         ({"solver": "exhaustive"}, "solver is optuna there, but exhaustive was asked for"),
         ({"solver": "optuna", "seed": 1}, "seed is 0 there, but 1 was asked for"),
         ({"solver": "optuna", "team": "ml"}, "team is all there, but ml was asked for"),
         ({"solver": "optuna", "options": {"sampler": "nsga2"}}, "options is none there, but sampler=nsga2"),
-    ]:
+    ]
+    for settings, message in others:
         with pytest.raises(StudyError, match=message):
             Study(camera(), folder=tmp_path, **settings)
-    with pytest.raises(StudyError, match="input max_latency is 0.01 there, but 0.02 was asked for"):
+    with pytest.raises(StudyError, match=r"input max_latency is 0.01 there, but 0.02 was asked for"):
         Study(camera().with_inputs({"max_latency": "20 ms"}), folder=tmp_path, solver="optuna")
     with pytest.raises(StudyError, match="the problem is camera there, but tiny was asked for"):
         Study(tiny(), folder=tmp_path, solver="optuna")
@@ -394,19 +397,21 @@ def test_a_solver_that_cannot_do_the_problem_names_those_that_can() -> None:
     build = Build().dimension("a", Interval(0.0, 1.0)).metric("cost", "a").minimize("cost")
     problem = build.problem()
     with pytest.raises(
-        SolverRefused, match="solver exhaustive cannot do this: dimension 'a' is continuous.*; optuna can$"
+        SolverRefused, match=r"solver exhaustive cannot do this: dimension 'a' is continuous.*; optuna can$"
     ):
         Study(problem, solver="exhaustive")
-    with pytest.raises(SolverRefused, match="no installed solver can$"):
+    with pytest.raises(SolverRefused, match=r"no installed solver can$"):
         Study(problem, solver="pareto", promise="exact")
-    with pytest.raises(SolverRefused, match="no installed solver can$"):
+    with pytest.raises(SolverRefused, match=r"no installed solver can$"):
         search(problem, promise="exact")
 
 
 def test_an_exact_promise_is_not_made_by_sampling() -> None:
-    with pytest.raises(SolverRefused, match="solver optuna samples, .* exact front; exhaustive, pareto can$"):
+    with pytest.raises(
+        SolverRefused, match=r"solver optuna samples, .* exact front; exhaustive, pareto can$"
+    ):
         Study(camera(), solver="optuna", promise="exact")
-    with pytest.raises(SolverRefused, match="cannot list all ties; exhaustive, pareto can$"):
+    with pytest.raises(SolverRefused, match=r"cannot list all ties; exhaustive, pareto can$"):
         Study(camera(), solver="optuna", ties=True)
     assert search(camera(), ties=True, n_trials=None).front[0].tied == (319,)
 

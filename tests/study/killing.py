@@ -1,0 +1,141 @@
+"""Runs a study in a child process again and again, killing it at given times, until it is left alone.
+
+``python -m tests.study.killing FOLDER KIND T1 T2 ...``: one life per time (seconds from the start of that life, in
+which the child is killed with SIGKILL if it is still running), then one without end. The children are forked, so a
+life costs no start-up. Prints, as JSON, per life how it ended, how long it took and the
+trials finished before it (of an exact search, the number of designs evaluated).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sqlite3
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import optuna  # noqa: F401 - loaded once for all lives
+
+from dse.problem import Problem
+from dse.problem.library import load
+from dse.solvers import pareto as solver
+from dse.study import study
+from dse.study.identity import Coder
+from dse.study.storage import Storage
+from dse.study.study import Study
+from dse.study.tally import Tally
+from tests.study.problems import Build
+
+N_TRIALS = 120
+
+
+def sampling(folder: Path) -> None:
+    """A search by sampling over the function beside the space file."""
+    Study(load(folder.parent / "space.yaml"), solver="optuna", folder=folder, batch=6, workers=1).run(
+        N_TRIALS
+    )
+
+
+def pair(folder: Path) -> None:
+    """The same with two workers."""
+    Study(load(folder.parent / "space.yaml"), solver="optuna", folder=folder, batch=6, workers=2).run(
+        N_TRIALS
+    )
+
+
+def exact(folder: Path, name: str = "exhaustive") -> None:
+    """An exact search that saves its state often."""
+    study.SAVED_EVERY = 0.02
+    Study(large(), solver=name, folder=folder, keep=200, top=5).run()
+
+
+def pareto(folder: Path) -> None:
+    """The same by the solver that prunes, in small pieces."""
+    solver._PIECE = 32
+    exact(folder, "pareto")
+
+
+def large() -> Problem:
+    """Five million designs, in 21 blocks."""
+    build = Build()
+    for name in "abcdefg":
+        build.dimension(name, [float(v) for v in range(9)])
+    build.rule("odd", "a + b + g > 3")
+    build.metric("cost", "abs(a * b - c * d) + (e - f) * g / 3 + sqrt(a)").metric(
+        "other", "b * d - a + e / (c + 0.5)"
+    )
+    build.metric("third", "a + b + c + d + e")
+    build.minimize("cost").maximize("other").constrain("cost", "cost >= 2").constrain("third", "third <= 33")
+    return build.problem("large")
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "sampling": sampling,
+    "pair": pair,
+    "exact": exact,
+    "pareto": pareto,
+}
+
+
+def finished(folder: Path) -> list[int]:
+    """The numbers of the trials that are logged as finished."""
+    if not (folder / "study.sqlite").exists():
+        return []
+    try:
+        with closing(sqlite3.connect(folder / "study.sqlite")) as database:
+            rows = database.execute("SELECT number FROM trials WHERE state NOT IN ('WAITING', 'RUNNING')")
+            return sorted(number for (number,) in rows)
+    except sqlite3.OperationalError:  # killed before the tables were made
+        return []
+
+
+def evaluated(folder: Path) -> int:
+    """How many designs the checkpoint of an exact search says were evaluated."""
+    if not (folder / "manifest.json").exists():
+        return 0
+    checkpoint = Storage(Coder(large()), folder).checkpoint()
+    return 0 if checkpoint is None else Tally.unpack(large(), checkpoint)[0].evaluated
+
+
+def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]:
+    """All lives."""
+    lives: list[dict[str, object]] = []
+    for seconds in [*times, None]:
+        before = finished(folder) if kind in ("sampling", "pair") else [evaluated(folder)]
+        began = time.monotonic()
+        pid = os.fork()
+        if not pid:
+            try:
+                os.environ["LIFE"] = str(len(lives))
+                KINDS[kind](folder)
+                os._exit(0)
+            except BaseException:  # noqa: BLE001 - whatever it is, the parent must hear of it
+                traceback.print_exc()
+                os._exit(1)
+        status = _wait(pid, seconds)
+        ended = "killed" if os.WIFSIGNALED(status) else "done" if os.WEXITSTATUS(status) == 0 else "failed"
+        lives.append({"ended": ended, "before": before, "seconds": time.monotonic() - began})
+        if ended == "failed":
+            break
+    return lives
+
+
+def _wait(pid: int, seconds: float | None) -> int:
+    """The status of a child, which is killed after some seconds."""
+    if seconds is None:
+        return os.waitpid(pid, 0)[1]
+    watched = os.pidfd_open(pid)
+    select.select([watched], [], [], seconds)
+    os.close(watched)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], [float(t) for t in sys.argv[3:]])))  # noqa: T201
