@@ -11,7 +11,7 @@ from dse.cli.emit import note
 if TYPE_CHECKING:
     from dse.problem import Problem
 
-__all__ = ["check_run", "is_run", "load_space", "solver_options", "tell_warnings", "unchecked"]
+__all__ = ["check_run", "is_run", "load_space", "not_run", "solver_options", "tell_warnings", "unchecked"]
 
 
 def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
@@ -32,13 +32,24 @@ def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | 
 
 
 def unchecked(problem: Problem) -> list[str]:
-    """What of a problem is code: a traced cost function, a measuring program or function."""
+    """What of a problem is code: a Python cost function, a measuring program or function."""
     found = []
     if problem.cost:
-        found.append(f"cost: {problem.cost}")
+        found.append(f"cost {problem.cost}")
     if problem.measurement is not None:
-        found.append(f"measure: {problem.measurement.function or ' '.join(problem.measurement.command)}")
+        found.append(f"measure {problem.measurement.function or ' '.join(problem.measurement.command)}")
     return found
+
+
+def not_run(problem: Problem, code: bool | None) -> list[str]:
+    """What a command that only looks at a space leaves alone, and who runs it."""
+    found = unchecked(problem)
+    if code:
+        found = found[1:] if problem.cost else found
+    return [
+        f"{name}: {'only a search runs it' if name.startswith('measure ') else '--code imports it'}"
+        for name in found
+    ]
 
 
 def is_run(path: str | Path) -> bool:

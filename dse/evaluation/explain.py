@@ -230,9 +230,9 @@ class _Tree:
         if self.names.get(node) == name:
             return self.steps(node)[0]
         unit = self.problem.metrics[name].unit if kind == "metric" else self._unit(node)
-        return Step(
-            kind, name, self.text(node, name), self.plain(node), self.shown(node, unit), "", self.steps(node)
-        )
+        measured = self.graph[node].op == "measured"
+        text, parts = ("measured", ()) if measured else (self.text(node, name), self.steps(node))
+        return Step(kind, name, text, self.plain(node), self.shown(node, unit), "", parts)
 
     def broken(self, rule: Rule) -> BrokenRule:
         """A broken rule and what its condition read."""

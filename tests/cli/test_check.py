@@ -69,7 +69,7 @@ def test_code_is_left_alone_unless_asked_for(dse: Dse, write: Write, tmp_path: P
     write(COST, "cost.py")
     ran = dse("check", path)
     assert ran.code == 0
-    assert "not checked: cost: ./cost.py:cost is code, and is run only with --code" in ran.err
+    assert "not checked: cost ./cost.py:cost: --code imports it\n" in ran.err
     assert dse("show", path).code == 0
     assert not (tmp_path / "ran").exists()
 
@@ -98,3 +98,13 @@ def test_what_only_designs_show(dse: Dse, write: Write) -> None:
     ran = dse("check", corner)
     assert ran.code == 0
     assert "warning: 1 legal design fails: m is NaN" in ran.err
+
+
+def test_a_measuring_program_is_never_run_by_check(dse: Dse, write: Write, tmp_path: Path) -> None:
+    path = write(
+        "dse: 1\nname: m\ndimensions: {a: [1, 2]}\nmetrics: {t: {unit: ms, measured: true}}\n"
+        "objectives: {t: minimize}\nmeasure: {command: [touch, ran]}\n"
+    )
+    ran = dse("check", path, "--code")
+    assert (ran.code, ran.err) == (0, "not checked: measure touch ran: only a search runs it\n")
+    assert not (tmp_path / "ran").exists()

@@ -208,6 +208,7 @@ def test_a_measured_metric_is_left_open() -> None:
         "no value (not measured: m)",
         "2",
     ]
+    assert (explanation.metrics[0].text, explanation.metrics[0].parts) == ("measured", ())
     known = explain(problem, {"a": 2.0, "on": True}, {"m": 0.003})
     assert [step.shown for step in known.metrics] == ["3 ms", "6 ms", "2"]
     assert known.feasible

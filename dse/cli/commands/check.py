@@ -29,14 +29,14 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     Errors end with exit code 2. Warnings are things that are allowed but hardly meant: they do not change the exit
     code. No code of the space is run unless --code is given.
     """
-    from dse.cli.loading import load_space, unchecked
+    from dse.cli.loading import load_space, not_run
     from dse.errors import SpaceError
     from dse.study.findings import findings
 
     try:
         problem = load_space(space, settings, code=code)
-        skipped = [] if code else unchecked(problem)
-        warnings = [*problem.warnings, *([] if skipped else findings(problem))]
+        skipped = not_run(problem, code)
+        warnings = [*problem.warnings, *findings(problem)]
     except SpaceError as error:
         if form != "json":
             click.echo(str(error), err=True)
@@ -51,7 +51,7 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     for warning in warnings:
         emit.note(f"warning: {warning}")
     for name in skipped:
-        emit.note(f"not checked: {name} is code, and is run only with --code")
+        emit.note(f"not checked: {name}")
     emit.lines([_summary(problem)])
     return 0
 

@@ -25,12 +25,11 @@ def command(
     No code of the space is run unless --code is given.
     """
     from dse.cli.description import describe, description_lines
-    from dse.cli.loading import load_space, unchecked
+    from dse.cli.loading import load_space, not_run
 
     problem = load_space(space, settings, code=code)
-    if not code:
-        for name in unchecked(problem):
-            emit.note(f"not read: {name} is code, and is run only with --code")
+    for name in not_run(problem, code):
+        emit.note(f"not run: {name}")
     legal: dict[str, int] = {}
     if counted:
         from dse.cli.counting import legal_counts
