@@ -271,7 +271,9 @@ class _Measuring:
 
 
 def _runner_of(problem: Problem, workers: int) -> _Computing | _Measuring:
-    measured = any(metric.measured for metric in problem.metrics.values())
+    # A measured metric that nothing depends on, and that nothing measures, just stays unknown.
+    declared = any(metric.measured for metric in problem.metrics.values())
+    measured = problem.measured or (declared and problem.measurement is not None)
     return _Measuring(problem, workers) if measured else _Computing()
 
 

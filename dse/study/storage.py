@@ -17,6 +17,7 @@ from dse.errors import StudyError
 from dse.problem import Design
 from dse.study.files import Lock
 from dse.study.identity import Coder
+from dse.study.manifest import MANIFEST
 from dse.study.trial import Trial, TrialState
 
 __all__ = ["DATABASE", "Storage"]
@@ -104,6 +105,21 @@ class Storage:
                 self._database = None
             if self._lock is not None:
                 self._lock.release()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was recorded: no design proposed, no checkpoint saved."""
+        rows = self._read("SELECT count(*) FROM trials")
+        return not (rows and rows[0][0]) and self.checkpoint() is None
+
+    def discard(self) -> None:
+        """Remove what an empty study left in its folder, and the folder if nothing else is in it."""
+        assert self.folder is not None
+        self.release()
+        for name in (MANIFEST, DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", _LOCK):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +14,14 @@ from dse.problem.library import load
 from dse.study.choosing import Choice, Promise, check_settings
 from dse.study.diagnosis import exact_result
 from dse.study.driver import TrialRun
-from dse.study.exact import ExactRun, run_exact
+from dse.study.exact import ExactRun
 from dse.study.identity import Coder
 from dse.study.legal import LegalDesigns
 from dse.study.manifest import MANIFEST, Manifest
 from dse.study.outputs import design_table, trial_columns, trial_rows, write_outputs
-from dse.study.progress import Clock, Progress, interruptible
+from dse.study.progress import Clock, Progress
 from dse.study.result import FrontPoint, NoFeasibleDesign, Result
+from dse.study.running import Run, box_size
 from dse.study.sampled import evaluated, sampled_result
 from dse.study.solver import ExactSolver, SamplingSolver, Solver
 from dse.study.storage import DATABASE, Storage
@@ -31,16 +31,10 @@ from dse.study.trial import Trial, TrialState
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BATCH", "TRIALS", "Progress", "Study", "search"]
+__all__ = ["BATCH", "Progress", "Study", "search"]
 
 BATCH = 10
 """Trials that a sampling solver proposes at once, unless told otherwise."""
-
-TRIALS = 100
-"""Trials of a sampling search that was given neither ``n_trials`` nor ``timeout``."""
-
-SAVED_EVERY = 2.0
-"""Seconds between the checkpoints of an exact search."""
 
 
 class Study:
@@ -112,6 +106,7 @@ class Study:
         self._legal = LegalDesigns(self.problem, self.team, coder)
         self._trials: TrialRun | None = None
         self._result: Result | None = None
+        self._begun = False  # the folder's manifest was written by this object
 
     @classmethod
     def open(cls, folder: str | Path, problem: Problem | None = None, *, workers: int = 1) -> Study:
@@ -174,6 +169,7 @@ class Study:
                 self._manifest = self._asked
                 if self.folder is not None:
                     self._manifest.write(self.folder)
+                    self._begun = True
             elif self._manifest.solver != self._solver.name:
                 self._solver = self._choice.accepted(self._manifest.solver)
             self._storage.prepare()
@@ -208,106 +204,39 @@ class Study:
         if timeout is not None and not timeout >= 0:
             raise InputError(f"timeout must be at least 0 seconds, but got {timeout}")
         held = self._storage.writable and self.folder is not None
-        solver = self._settle(n_trials)
-        clock = Clock(self.workers)
+        run = Run(Clock(self.workers), n_trials, timeout, self.workers, progress)
         try:
+            solver = self._settle(n_trials)
             if isinstance(solver, SamplingSolver):
-                self._run_trials(solver, n_trials, timeout, progress, clock)
-            else:
-                assert isinstance(solver, ExactSolver)
-                if n_trials is not None and n_trials < self._designs:
-                    raise SolverRefused(
-                        f"solver {solver.name} accounts for all of {self._designs:,} designs, so n_trials "
-                        f"cannot limit it to {n_trials:,}{self._choice.others('sampling')}; timeout can"
-                    )
-                self._run_exact(solver, timeout, progress, clock)
+                self._run_trials(solver, run)
+            elif isinstance(solver, ExactSolver):
+                self._run_exact(solver, run)
             assert self._result is not None
+            self._write()
+            if run.interrupted:
+                how = "" if self.folder is None else f"; go on with dse resume {self.folder}"
+                raise Interrupted(f"{run.interrupted}{how}")
             return self._result
         finally:
             if not held:
                 self.close()
 
-    def _run_trials(
-        self,
-        solver: SamplingSolver,
-        n_trials: int | None,
-        timeout: float | None,
-        progress: Callable[[Progress], None] | None,
-        clock: Clock,
-    ) -> None:
+    def _run_trials(self, solver: SamplingSolver, run: Run) -> None:
         trials = self._open_trials(solver)
-        if n_trials is None:
-            n_trials = self._storage.fact("n_trials")
-        if n_trials is None and timeout is None:
-            n_trials = TRIALS
-        if n_trials is not None:
-            self._storage.set_facts({"n_trials": n_trials})
-        deadline = None if timeout is None else clock.began + timeout
-        start = trials.done
+        before = trials.done
+        run.trials(trials, self._storage)
+        self._result = self._sampled(trials, run.clock.facts(trials.done - before, "trials"))
 
-        def report(done: int) -> None:
-            if progress is not None:
-                share = (
-                    clock.elapsed / max(timeout or 1.0, 1e-9) if n_trials is None else done / max(n_trials, 1)
-                )
-                progress(Progress(done, n_trials, min(share, 1.0), "trials", clock.elapsed))
-
-        interrupted = False
-        try:
-            trials.run(n_trials, deadline, self.workers, report)
-        except KeyboardInterrupt:
-            interrupted = True
-        self._result = self._sampled(trials, clock.facts(trials.done - start, "trials"))
-        self._write()
-        if interrupted:
-            raise Interrupted(f"interrupted after {trials.done:,} trials{self._how_to_go_on()}")
-
-    def _run_exact(
-        self,
-        solver: ExactSolver,
-        timeout: float | None,
-        progress: Callable[[Progress], None] | None,
-        clock: Clock,
-    ) -> None:
+    def _run_exact(self, solver: ExactSolver, run: Run) -> None:
         assert self._manifest is not None
-        designs = self._designs
-        done = 0.0
-
-        def report(share: float) -> None:
-            nonlocal done
-            done = share
-            if progress is not None:
-                progress(Progress(round(share * designs), designs, share, "designs", clock.elapsed))
-
-        with interruptible() as asked:
-            run = run_exact(
-                self.problem,
-                self.team,
-                solver,
-                keep=self._manifest.keep,
-                top=self._manifest.top,
-                objective=self._objective,
-                ties=self._manifest.ties,
-                seed=self._manifest.seed,
-                workers=self.workers,
-                checkpoint=self._storage.checkpoint(),
-                save=self._storage.save_checkpoint if self.folder is not None else None,
-                every=SAVED_EVERY,
-                progress=report,
-                stop=lambda: bool(asked) or (timeout is not None and clock.elapsed >= timeout),
+        size = box_size(self.problem, self.team)
+        if run.n_trials is not None and run.n_trials < size:
+            raise SolverRefused(
+                f"solver {solver.name} accounts for all of {size:,} designs, so n_trials cannot limit it to "
+                f"{run.n_trials:,}{self._choice.others('sampling')}; timeout can"
             )
-        self._result = self._exact(run, clock.facts(run.tally.evaluated, "designs"))
-        self._write()
-        if asked and run.status == "stopped":
-            raise Interrupted(f"interrupted at {done:.1%} of the space{self._how_to_go_on()}")
-
-    @property
-    def _designs(self) -> int:
-        """How many designs the box around the team has."""
-        return math.prod(len(axis) for axis in self.team.hull(self.problem.sizes))
-
-    def _how_to_go_on(self) -> str:
-        return "" if self.folder is None else f"; go on with dse resume {self.folder}"
+        done = run.designs(self.problem, self.team, solver, self._storage, self._manifest)
+        self._result = self._exact(done, run.clock.facts(done.tally.evaluated, "designs"))
 
     def _write(self) -> None:
         if self.folder is not None and self._result is not None:
@@ -326,6 +255,7 @@ class Study:
         """
         solver = self._settle(None, sampling=True)
         if not isinstance(solver, SamplingSolver):
+            self.close()
             raise SolverRefused(f"solver {solver.name} hands out no trials{self._choice.others('sampling')}")
         return self._open_trials(solver).next()
 
@@ -365,9 +295,15 @@ class Study:
         return self._trials
 
     def close(self) -> None:
-        """Let other processes write to the folder. A trial that was asked for and not told is handed out again."""
+        """Let other processes write to the folder. A trial that was asked for and not told is handed out again.
+
+        Nothing is left behind in the folder of a search that was refused before its first trial.
+        """
         if self.folder is not None:
             self._trials = None
+            if self._storage.writable and self._begun and self._storage.empty:
+                self._storage.discard()
+                self._manifest, self._begun = None, False
             self._storage.release()
 
     def __enter__(self) -> Self:

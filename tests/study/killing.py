@@ -25,7 +25,7 @@ import optuna  # noqa: F401 - loaded once for all lives
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.solvers import pareto as solver
-from dse.study import study
+from dse.study import running
 from dse.study.identity import Coder
 from dse.study.storage import Storage
 from dse.study.study import Study
@@ -51,7 +51,7 @@ def pair(folder: Path) -> None:
 
 def exact(folder: Path, name: str = "exhaustive") -> None:
     """An exact search that saves its state often."""
-    study.SAVED_EVERY = 0.02
+    running.SAVED_EVERY = 0.02
     Study(large(), solver=name, folder=folder, keep=200, top=5).run()
 
 

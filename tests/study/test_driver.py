@@ -220,3 +220,12 @@ def test_a_mistake_in_the_function_is_found_before_any_trial(tmp_path: Path) -> 
         with pytest.raises(Exception, match="has no function 'cost'"):
             trials.run(1, workers=workers)
         assert trials.done == 0
+
+
+def test_a_measured_metric_that_nothing_needs_stays_unknown() -> None:
+    build = Build().dimension("a", [1, 2]).metric("cost", "a").measured("power", "W").minimize("cost")
+    trials = run_of(build.problem(), Listed([]))
+    trials.run(2)
+    assert [t.metrics for t in trials.finished] == [
+        {"cost": t.design["a"], "power": None} for t in trials.finished
+    ]

@@ -139,7 +139,7 @@ def _no_finished_trial_is_run_again(folder: Path, lives: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize(("kind", "seed"), [("exact", 3), ("pareto", 4)])
 def test_a_killed_exact_search_ends_the_same(tmp_path: Path, kind: str, seed: int) -> None:
-    lives = killed_and_undisturbed(tmp_path, kind, 20, seed)
+    lives = killed_and_undisturbed(tmp_path, kind, 20, seed, start=0.05)
     done = [life["before"][0] for life in lives]
     assert done == sorted(done)
-    assert len(set(done)) > 5  # the kills are spread over the run
+    assert len(set(done)) > 3  # the kills are spread over the run

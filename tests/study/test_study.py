@@ -15,9 +15,9 @@ import pytest
 
 from dse.errors import DseError, InputError, Interrupted, SolverRefused, StudyError
 from dse.problem import Interval, Problem
-from dse.study import study as module
 from dse.study.progress import Progress
 from dse.study.result import NoFeasibleDesign
+from dse.study.running import TRIALS
 from dse.study.study import Study, search
 from dse.study.trial import TrialState
 from tests.study.problems import Build, camera, tiny
@@ -86,7 +86,7 @@ def test_n_trials_counts_all_trials_of_the_study() -> None:
 
 
 def test_a_sampling_search_without_a_budget_has_a_default() -> None:
-    assert search(camera(), solver="optuna", options={"sampler": "random"}).n_trials == module.TRIALS
+    assert search(camera(), solver="optuna", options={"sampler": "random"}).n_trials == TRIALS
 
 
 def test_a_timeout_stops_a_sampling_and_an_exact_search() -> None:
@@ -421,6 +421,27 @@ def test_a_budget_of_trials_is_for_solvers_that_sample() -> None:
         SolverRefused, match="all of 480 designs, so n_trials cannot limit it to 5; optuna can; timeout can"
     ):
         search(camera(), solver="exhaustive", n_trials=5)
+
+
+def test_a_refused_search_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    refused: list[tuple[Problem, dict[str, Any], dict[str, Any]]] = [
+        (camera(), {"solver": "exhaustive"}, {"n_trials": 5}),
+        (camera(), {"solver": "optuna", "options": {"sampler": "nsga3"}}, {"n_trials": 5}),
+        (measured(), {}, {"n_trials": 5}),
+    ]
+    for problem, settings, budget in refused:
+        with pytest.raises(DseError):
+            Study(problem, folder=folder, **settings).run(**budget)
+        assert not folder.exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").touch()
+    with pytest.raises(SolverRefused):
+        Study(camera(), folder=folder, solver="exhaustive").ask()
+    with pytest.raises(SolverRefused):
+        Study(camera(), folder=folder, solver="exhaustive").run(n_trials=5)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert Study(camera(), folder=folder, solver="optuna").run(n_trials=5).n_trials == 5
 
 
 @pytest.mark.parametrize(

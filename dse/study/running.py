@@ -1,0 +1,98 @@
+"""One run of a study: its budget, its progress and Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dse.problem import Problem, Team
+from dse.study.driver import TrialRun
+from dse.study.exact import ExactRun, run_exact
+from dse.study.manifest import Manifest
+from dse.study.progress import Clock, Progress, interruptible
+from dse.study.solver import ExactSolver
+from dse.study.storage import Storage
+
+__all__ = ["SAVED_EVERY", "TRIALS", "Run", "box_size"]
+
+TRIALS = 100
+"""Trials of a sampling search that was given neither ``n_trials`` nor ``timeout``."""
+
+SAVED_EVERY = 2.0
+"""Seconds between the checkpoints of an exact search."""
+
+
+def box_size(problem: Problem, team: Team) -> int:
+    """How many designs the box around a team has."""
+    return math.prod(len(axis) for axis in team.hull(problem.sizes))
+
+
+@dataclass
+class Run:
+    """What one run may take. ``interrupted`` says, where Ctrl-C ended it, how far it was."""
+
+    clock: Clock
+    n_trials: int | None = None
+    timeout: float | None = None
+    workers: int = 1
+    progress: Callable[[Progress], None] | None = None
+    interrupted: str = ""
+
+    def trials(self, trials: TrialRun, storage: Storage) -> None:
+        """Run trials up to the budget: the one given, or else what the study was last given."""
+        target = self.n_trials if self.n_trials is not None else storage.fact("n_trials")
+        if target is None and self.timeout is None:
+            target = TRIALS
+        if target is not None:
+            storage.set_facts({"n_trials": target})
+        deadline = None if self.timeout is None else self.clock.began + self.timeout
+        try:
+            trials.run(target, deadline, self.workers, lambda done: self._report_trials(done, target))
+        except KeyboardInterrupt:
+            self.interrupted = f"interrupted after {trials.done:,} trials"
+
+    def _report_trials(self, done: int, target: int | None) -> None:
+        if self.progress is not None:
+            elapsed = self.clock.elapsed
+            share = done / max(target, 1) if target is not None else elapsed / max(self.timeout or 0.0, 1e-9)
+            self.progress(Progress(done, target, min(share, 1.0), "trials", elapsed))
+
+    def designs(
+        self,
+        problem: Problem,
+        team: Team,
+        solver: ExactSolver,
+        storage: Storage,
+        manifest: Manifest,
+    ) -> ExactRun:
+        """Run an exact solver from its last checkpoint to the end or the timeout."""
+        total, share = box_size(problem, team), 0.0
+
+        def report(done: float) -> None:
+            nonlocal share
+            share = done
+            if self.progress is not None:
+                self.progress(Progress(round(done * total), total, done, "designs", self.clock.elapsed))
+
+        names = [o.name for o in problem.objectives]
+        with interruptible() as asked:
+            run = run_exact(
+                problem,
+                team,
+                solver,
+                keep=manifest.keep,
+                top=manifest.top,
+                objective=0 if manifest.objective is None else names.index(manifest.objective),
+                ties=manifest.ties,
+                seed=manifest.seed,
+                workers=self.workers,
+                checkpoint=storage.checkpoint(),
+                save=storage.save_checkpoint if storage.folder is not None else None,
+                every=SAVED_EVERY,
+                progress=report,
+                stop=lambda: bool(asked) or (self.timeout is not None and self.clock.elapsed >= self.timeout),
+            )
+        if asked and run.status == "stopped":
+            self.interrupted = f"interrupted at {share:.1%} of the space"
+        return run
