@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from dse.expressions.graph import Graph, Node
-from dse.expressions.types import Flavor, Kind
-from dse.units import Dims, Unit, UnitError, dims_text, format_value, parse_unit
+from dse.expressions.types import Flavor
+from dse.units import Dims, Unit, UnitError, dims_text, format_value, parse_quantity, parse_unit
 
 __all__ = ["format_typed", "readable_unit", "render"]
 
@@ -30,7 +30,7 @@ def render(graph: Graph, root: int, names: Mapping[int, str] | None = None) -> s
 def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
     """The text of one node and how tightly it binds."""
     if node.op == "const":
-        return _constant(node), 9
+        return _constant(node)
     if node.op in ("input", "dimension", "measured"):
         return str(node.data), 9
     if node.op == "position":
@@ -44,7 +44,8 @@ def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tup
         left, right = (done[a] for a in node.args)
         if sign in ("<", "<=") and graph[node.args[0]].op == "const":
             left, right, sign = right, left, sign.replace("<", ">")  # a > b is kept as b < a
-        return f"{_within(left, level)} {sign} {_within(right, level + 1)}", level
+        least = (9, 7) if node.op == "pow" else (5, 5) if level == 4 else (level, level + 1)
+        return f"{_within(left, least[0])} {sign} {_within(right, least[1])}", level
     if node.op == "neg":
         return f"-{_within(done[node.args[0]], 7)}", 7
     if node.op == "not":
@@ -62,10 +63,19 @@ def _within(part: tuple[str, int], level: int) -> str:
     return part[0] if part[1] >= level else f"({part[0]})"
 
 
-def _constant(node: Node) -> str:
-    if node.type.kind is Kind.BOOL:
-        return "true" if node.data else "false"
-    return repr(node.data) if isinstance(node.data, str) else format_typed(node.data, node)
+def _constant(node: Node) -> tuple[str, int]:
+    """A constant in as many digits as it takes to read it back, and how tightly it binds."""
+    if not isinstance(node.data, float):
+        return (repr(node.data) if isinstance(node.data, str) else str(node.data).lower()), 9
+    unit, name = readable_unit(node.data, node.type.dims), ""
+    if node.type.flavor is Flavor.PERCENT:
+        unit, name = parse_unit("percent"), " percent"
+    for digits in (6, 15, 17):
+        text = format_value(node.data, unit, digits)
+        text = text.removesuffix(" %") + name
+        if parse_quantity(text).value == node.data:
+            break
+    return text, 7 if text.startswith("-") else 9
 
 
 def format_typed(value: object, node: Node) -> str:
