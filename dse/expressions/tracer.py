@@ -7,11 +7,12 @@ table. Arithmetic and comparisons on symbols build nodes; ``if`` on a symbol can
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import NoReturn, TypeAlias
 
 from dse.errors import ExpressionError
 from dse.expressions.graph import Graph
-from dse.expressions.parser import Scope
+from dse.expressions.parser import INTEGER_LIMIT, Scope
 from dse.expressions.types import Type
 from dse.units import parse_quantity
 
@@ -60,7 +61,7 @@ class Symbol:
     def __mul__(self, other: Operand) -> Symbol:
         return self._apply("mul", other)
 
-    def __rmul__(self, other: Operand) -> Symbol:
+    def __rmul__(self, other: Operand) -> Symbol:  # type: ignore[misc]  # bool * str is a str elsewhere
         return self._apply("mul", other, swap=True)
 
     def __truediv__(self, other: Operand) -> Symbol:
@@ -197,7 +198,7 @@ def _parts(value: Symbol) -> tuple[Scope | _Constants, int]:
     return value._scope, value._node  # noqa: SLF001
 
 
-def node_of(value: Operand, scope: Scope | _Constants) -> int:
+def node_of(value: object, scope: Scope | _Constants) -> int:
     """The node of ``value`` in the graph of ``scope``.
 
     Raises:
@@ -211,10 +212,13 @@ def node_of(value: Operand, scope: Scope | _Constants) -> int:
         return graph.boolean(value)
     if isinstance(value, str):
         return graph.string(value)
-    if isinstance(value, (int, float)):
-        if value != value:
+    if isinstance(value, Real):
+        number = float(value)
+        if number != number:
             raise ExpressionError("NaN is not a number that a cost model can use")
-        return graph.number(float(value))
+        if isinstance(value, Integral) and abs(int(value)) > INTEGER_LIMIT:
+            raise ExpressionError(f"the integer {value} is past 2^53 and would lose digits; write a float")
+        return graph.number(number)
     raise ExpressionError(
         f"cannot compute with {type(value).__name__}: expected a number, quantity, text or symbol"
     )

@@ -35,7 +35,7 @@ def import_function(name: str, folder: str) -> Callable[..., Any]:
 def _from_name(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import {name}: {type(error).__name__}: {error}") from error
 
 
@@ -55,6 +55,6 @@ def _from_file(where: str, folder: str) -> Any:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import {where}: {type(error).__name__}: {error}") from error
     return module

@@ -97,7 +97,7 @@ def _returned(
     except DseError as error:
         building.report(_PATH, f"the cost function cannot be traced: {error}")
         return None
-    except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
         building.report(_PATH, f"the cost function raised {type(error).__name__}: {error}")
         return None
     if not isinstance(returned, Mapping):
