@@ -7,12 +7,12 @@ import re
 from array import array
 from collections.abc import Sequence
 
-from dse.errors import nearest
+from dse.errors import Diagnostic, nearest
 from dse.expressions import Cell, Column, Kind, Table, Type, Value
 from dse.expressions.types import BARE, BOOL, STRING, TEXTS
 from dse.problem.building import Building
 from dse.problem.parts import Dimension, Input, Interval, shown
-from dse.space.nodes import Path
+from dse.space.nodes import Path, show_path
 from dse.space.ranges import Continuous
 from dse.space.schema import DimensionDecl, KeyedTableDecl, RowTableDecl
 from dse.units import Unit, UnitError, from_base, parse_quantity, parse_unit, to_base
@@ -160,6 +160,7 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
     for at, key in enumerate(declared.keys):
         known = _axis_values(building, key)
         if known is None:
+            _warn_of_misspelt_key(building, name, at, key)
             own = tuple(dict.fromkeys(keys[at] for keys, _ in given))
             axes.append(own)
             labels.append({text: n for n, text in enumerate(own)})
@@ -167,13 +168,17 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
             axes.append(tuple(known[0]))
             labels.append(known[1])
     cells: dict[int, Cell] = {}
+    unknown: set[Path] = set()
     for keys, cell in given:
         path: Path = ("tables", name, "rows", *keys)
         flat = 0
         for at, (text, axis) in enumerate(zip(keys, labels, strict=True)):
             if text not in axis:
                 place = path[: 4 + at]
-                building.report_key(place, f"{declared.keys[at]} has no value {text!r}{nearest(text, axis)}")
+                message = f"{declared.keys[at]} has no value {text!r}{nearest(text, axis)}"
+                if place not in unknown:  # one message for all cells below it
+                    building.report_key(place, message)
+                unknown.add(place)
                 break
             flat = flat * len(axes[at]) + axis[text]
         else:
@@ -187,6 +192,15 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
         axes = [() for _ in axes]
     flat_cells = tuple(cells.get(n) for n in range(size))
     return Table(name, declared.keys, tuple(axes), {"": Column(type_, flat_cells, unit)})
+
+
+def _warn_of_misspelt_key(building: Building, table: str, at: int, key: str) -> None:
+    """A key that names no dimension may be any text, unless that is a slip of the pen."""
+    hint = nearest(key, building.declaration.model.dimensions)
+    if hint.startswith("; did you mean"):
+        path: Path = ("tables", table, "keys", at)
+        message = f"{key!r} is no dimension, so its keys are any texts{hint}"
+        building.warnings.append(str(Diagnostic(building.declaration.locate(path), show_path(path), message)))
 
 
 def _axis_values(building: Building, key: str) -> tuple[Sequence[Value], dict[str, int]] | None:

@@ -151,11 +151,11 @@ def test_the_camera_in_python_is_the_camera_in_text(tmp_path: Any) -> None:
         (lambda batch: {"x": sum(batch)}, "cannot be iterated over"),
         (lambda bacth: {"x": bacth}, "asks for 'bacth', which is not declared; did you mean 'batch'?"),
         (lambda batch: {"y": batch, "x": batch}, "returns 'y', no metric without expr; known: x"),
-        (lambda: {}, "the cost function does not return it"),
+        (lambda: {}, "the cost function does not return it"),  # noqa: PIE807
         (lambda batch: batch, "returned Symbol, expected a mapping of metrics"),
         (lambda: None, "returned NoneType, expected a mapping of metrics"),
         (lambda: {"x": None}, "cannot compute with NoneType: expected a number, quantity, text or symbol"),
-        (lambda batch: {"x": batch + (1,)}, "cannot compute with tuple"),
+        (lambda batch: {"x": batch + b"1"}, "cannot compute with bytes"),
         (lambda batch: {"x": batch * float("nan")}, "NaN is not a number that a cost model can use"),
         (lambda batch: {"x": batch + (2**53 + 1)}, "the integer 9007199254740993 is past 2^53"),
         (lambda: {"x": 1 / 0}, "the cost function raised ZeroDivisionError: division by zero"),
