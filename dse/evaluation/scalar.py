@@ -74,7 +74,7 @@ def _position(graph: Graph, node: Node, key: Any) -> Scalar:
     table, axis = node.data
     if isinstance(key, Undefined):
         return key
-    position = graph.tables[table].positions[axis].get(key)
+    position: int | None = graph.tables[table].positions[axis].get(key)
     if position is None:
         return Undefined(f"{table} has no key {format_typed(key, graph[node.args[0]])}")
     return position
