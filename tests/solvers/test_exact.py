@@ -265,6 +265,36 @@ def _early() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("small_pieces")
+def test_a_union_is_decided_only_when_all_its_dimensions_are() -> None:
+    """The boxes of a union may narrow late dimensions, which the first prefixes do not have yet."""
+    found = load(
+        {
+            "dse": 1, "name": "union", "dimensions": {name: {"range": [0, 3]} for name in "abcd"},
+            "metrics": {"x": {"expr": "a + 2 * b + 3 * c + 4 * d", "unit": 1}}, "objectives": {"x": "minimize"},
+            "rules": {"r": {"check": "a + b > 1", "because": "{a} and {b} are small"}},
+            "constraints": {"x": ">= 9", "early": {"check": "a < 3"}},
+            "teams": {"p": {"a": 1, "where": "b > 0"}, "q": {"d": [1, 3]}, "either": "p | q"},
+        }
+    )  # fmt: skip
+    for team in teams(found):
+        assert_both_right(found, team)
+
+
+def test_a_condition_without_a_value_fails_a_design_and_is_no_bound() -> None:
+    found = load(
+        {
+            "dse": 1, "name": "hole", "dimensions": {"a": ["u", "v"], "b": {"range": [1, 3]}},
+            "tables": {"t": {"keys": ["a"], "unit": "1", "rows": {"u": 1}}},
+            "metrics": {"x": {"expr": "b", "unit": 1}}, "objectives": {"x": "minimize"},
+            "constraints": {"c": {"check": "t[a] > 0 and t[a] < 5"}},
+        }
+    )  # fmt: skip
+    for solver in BOTH:
+        result = solve(found, solver)
+        assert (result.accounting.pruned, result.accounting.evaluated, result.funnel.failed) == (0, 6, 3)
+
+
 # -- refusals and choices -------------------------------------------------------------------------------
 
 

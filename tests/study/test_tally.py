@@ -140,3 +140,23 @@ def test_the_sampling_hash_is_splitmix64() -> None:
     many = _shuffled(np.arange(100_000, dtype=np.int64), 7)
     assert abs(many.mean() - 0.5) < 0.005
     assert not (many == _shuffled(np.arange(100_000, dtype=np.int64), 8)).any()
+
+
+def test_fewer_broken_constraints_replace_more() -> None:
+    """The smallest sets to relax, though larger ones were seen first, in one tally or in another."""
+    found = load(
+        {
+            "dse": 1, "name": "misses", "dimensions": {"a": {"range": [0, 3]}},
+            "metrics": {"x": {"expr": "a", "unit": 1}}, "objectives": {"x": "minimize"},
+            "constraints": {"c": {"check": "a >= 4"}, "d": {"check": "a >= 2"}, "e": {"check": "a <= -1"}},
+        }
+    )  # fmt: skip
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [0, 3, 1, 2]):
+        one, merged = Tally(found), Tally(found)
+        for index in order:
+            one.add(*judged(found, [index]))
+            other = Tally(found)
+            other.add(*judged(found, [index]))
+            merged.merge(other)
+        assert {mask: position for mask, (_, position) in one.relaxed.items()} == {0b101: 2}
+        assert one.relaxed == merged.relaxed
