@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
+from dse.evaluation.scalar import Scalar, evaluate_nodes
+from dse.evaluation.sentence import sentence, shown_value
 from dse.evaluation.verdict import State, Verdict, judge
-from dse.expressions import Graph, format_typed, render
+from dse.expressions import Graph, render
 from dse.problem import Constraint, Design, Problem, Rule, shown
 from dse.problem.template import Template
 from dse.units import Unit, format_value
 
-__all__ = ["BrokenRule", "Explanation", "Margin", "Step", "explain", "sentence"]
+__all__ = ["BrokenRule", "Explanation", "Margin", "Step", "explain"]
 
 Kind: TypeAlias = Literal["metric", "let", "cell", "input", "measured", "choice", "rule"]
 
@@ -127,13 +128,6 @@ def explain(problem: Problem, design: Design, measured: Mapping[str, float] | No
     )
 
 
-def sentence(
-    problem: Problem, template: Template, design: Design, measured: Mapping[str, float] | None = None
-) -> str:
-    """A rule's or constraint's ``because``, filled in for one design."""
-    return _Tree(problem, design, measured or {}).sentence(template)
-
-
 class _Open:
     """The value of what waits for a measurement."""
 
@@ -197,11 +191,9 @@ class _Tree:
     def shown(self, node: int, unit: Unit | None = None) -> str:
         """The value of a node for people."""
         value = self.value(node)
-        if isinstance(value, Undefined | _Open):
+        if isinstance(value, _Open):
             return f"no value ({value.reason})"
-        if isinstance(value, float) and unit is not None:
-            return format_value(value, unit)
-        return format_typed(value, self.graph[node])
+        return shown_value(self.problem, node, value, unit)
 
     def text(self, node: int, own: str = "") -> str:
         """The expression of a node; ``own`` is the name under which it is being explained."""
@@ -210,18 +202,7 @@ class _Tree:
 
     def sentence(self, template: Template) -> str:
         """A ``because`` with the values of this design."""
-        return template.fill(lambda node: self.shown(node, self._unit(node)))
-
-    def _unit(self, node: int) -> Unit | None:
-        found = self.graph[node]
-        if found.op == "dimension":
-            return self.problem.dimension(found.data).unit
-        if found.op == "input":
-            return self.problem.inputs[found.data].unit
-        if found.op == "cell":
-            table, column = found.data
-            return self.graph.tables[table].columns[column].unit
-        return next((m.unit for m in self.problem.metrics.values() if m.node == node), None)
+        return sentence(self.problem, template, self.design, self.measured)
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -229,7 +210,7 @@ class _Tree:
         """The step of a metric or let."""
         if self.names.get(node) == name:
             return self.steps(node)[0]
-        unit = self.problem.metrics[name].unit if kind == "metric" else self._unit(node)
+        unit = self.problem.metrics[name].unit if kind == "metric" else None
         measured = self.graph[node].op == "measured"
         text, parts = ("measured", ()) if measured else (self.text(node, name), self.steps(node))
         return Step(kind, name, text, self.plain(node), self.shown(node, unit), "", parts)
@@ -260,7 +241,7 @@ class _Tree:
                     name,
                     self.text(node),
                     self.plain(node),
-                    self.shown(node, self._unit(node)),
+                    self.shown(node),
                     winner,
                     self._inside(node),
                 ),
@@ -275,7 +256,7 @@ class _Tree:
             )
         if op in ("cell", "input", "measured"):
             text = self.text(node)
-            leaf = Step(op, text, "", self.plain(node), self.shown(node, self._unit(node)))  # type: ignore[arg-type]
+            leaf = Step(op, text, "", self.plain(node), self.shown(node))  # type: ignore[arg-type]
             return (leaf, *self._inside(node))
         return self._inside(node)
 

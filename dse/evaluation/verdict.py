@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dse.errors import InputError
 from dse.evaluation.bulk import Bulk, BulkEvaluator, Digits
 from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
-from dse.expressions import Value, format_typed
-from dse.problem import Bound, Problem, Rule, Team, Template, shown
+from dse.evaluation.sentence import sentence
+from dse.expressions import Value
+from dse.problem import Bound, Problem, Rule, Team
 
 __all__ = [
     "Judge",
@@ -31,7 +32,6 @@ __all__ = [
     "condition_holds",
     "judge",
     "member",
-    "sentence",
     "spread",
 ]
 
@@ -85,22 +85,6 @@ def broken_rule(problem: Problem, design: Mapping[str, Value]) -> Rule | None:
     """The first rule that the design breaks; None when it is legal."""
     values = evaluate_nodes(problem, design, [rule.check for rule in problem.rules])
     return next((rule for rule in problem.rules if values[rule.check] is not True), None)
-
-
-def sentence(problem: Problem, template: Template, design: Mapping[str, Value]) -> str:
-    """A rule's or constraint's ``because`` with the design's values filled in."""
-    values = evaluate_nodes(problem, design, template.nodes)
-
-    def text(node: int) -> str:
-        value, known = values[node], problem.graph[node]
-        if isinstance(value, Undefined):
-            return "?"
-        if isinstance(value, float) and known.op in ("dimension", "input"):
-            owner = problem.dimension(known.data) if known.op == "dimension" else problem.inputs[known.data]
-            return shown(value, owner.unit)
-        return format_typed(value, known)
-
-    return template.fill(text)
 
 
 def judge(

@@ -176,6 +176,8 @@ class Graph:
         """``a ** b``: a chain of products for small constant integers, sqrt for 0.5, else the power function."""
         self._numbers("pow", (a, b))
         exponent = self.nodes[b]
+        if exponent.type.dims or exponent.type.flavor is Flavor.PERCENT:
+            raise ExpressionError(f"an exponent is a number without a unit, but got {exponent.type}")
         if exponent.op == "const" and exponent.data == 0.5:
             return self._build_sqrt(a)
         if (
@@ -190,12 +192,11 @@ class Graph:
             for _ in range(abs(count) - 1):
                 chain = self._build_mul(chain, a)
             return chain if count > 0 else self._build_div(self.number(1.0), chain)
-        for node, what in ((a, "a base"), (b, "an exponent")):
-            if self.nodes[node].type.dims:
-                raise ExpressionError(
-                    f"{what} with a unit needs a constant whole exponent of at most {CHAIN_LIMIT}, "
-                    f"but got {self.nodes[node].type}"
-                )
+        if self.nodes[a].type.dims:
+            raise ExpressionError(
+                f"a base with a unit needs a constant whole exponent of at most {CHAIN_LIMIT}, "
+                f"but got {self.nodes[a].type}"
+            )
         return self._operation("pow", (a, b), BARE)
 
     def _build_sqrt(self, a: int) -> int:

@@ -373,11 +373,6 @@ class _Parser:
             if self.token.kind == "name" and not self.scope.declares(self.token.text)
             else None
         )
-        if unit is not None:
-            try:
-                return self.graph.number(to_base(token.text, unit), Type.of_unit(unit))
-            except UnitError as error:
-                raise ExpressionError(str(error), token.at) from None
         value = float(token.text)
         if token.text.isdigit() and (value > INTEGER_LIMIT or int(token.text) > INTEGER_LIMIT):
             raise ExpressionError(
@@ -387,7 +382,12 @@ class _Parser:
             )
         if value == float("inf"):
             raise ExpressionError(f"the number {_shortened(token.text)} is too large", token.at)
-        return self.graph.number(value)
+        if unit is None:
+            return self.graph.number(value)
+        try:
+            return self.graph.number(to_base(token.text, unit), Type.of_unit(unit))
+        except UnitError as error:
+            raise ExpressionError(str(error), token.at) from None
 
     def unit_at(self, index: int) -> Unit | None:
         """The longest unit written without spaces from token ``index`` on; consumes its tokens.

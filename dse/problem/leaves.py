@@ -12,6 +12,7 @@ from dse.expressions import Cell, Column, Kind, Table, Type, Value
 from dse.expressions.types import BARE, BOOL, STRING, TEXTS
 from dse.problem.building import Building
 from dse.problem.parts import Dimension, Input, Interval, shown
+from dse.space.choices import LARGEST_INTEGER
 from dse.space.nodes import Path, show_path
 from dse.space.ranges import Continuous
 from dse.space.schema import DimensionDecl, KeyedTableDecl, RowTableDecl
@@ -19,13 +20,16 @@ from dse.units import Unit, UnitError, from_base, parse_quantity, parse_unit, to
 
 __all__ = ["build_dimensions", "build_inputs", "build_tables", "plain_value"]
 
-_LIKE_QUANTITY = re.compile(r"\s*[-+]?[.\d][.\deE+-]*\s+\S+\s*")
+_LIKE_QUANTITY = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:(?P<space>\s+)\S+|[^\W\d_]+)\s*")
 
 
 def plain_value(building: Building, path: Path, value: object, unit: Unit | None) -> Value | None:
     """A plain YAML value in base units; text with a unit is a quantity. None when it does not fit (reported)."""
     if isinstance(value, bool):
         return value
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        building.report(path, f"found {value}, expected an integer of at most 2^53")
+        return None
     try:
         if isinstance(value, (int, float)):
             return to_base(_decimal(building, path, value), unit) if unit else float(value)
@@ -82,12 +86,14 @@ def _input_value(
     if isinstance(default, bool):
         return default, None, BOOL
     if not isinstance(default, str):
-        return float(default), None, BARE
+        number = plain_value(building, path, default, None)
+        return None if number is None else (number, None, BARE)
     text = default
     try:
         quantity = parse_quantity(text)
     except UnitError as error:
-        if _LIKE_QUANTITY.fullmatch(text):
+        like = _LIKE_QUANTITY.fullmatch(text)
+        if like and (like["space"] or "did you mean" in str(error)):
             building.report(path, str(error))
             return None
         return text, None, STRING

@@ -67,11 +67,15 @@ class Problem:
                 (t.name, t.keys, t.axes, sorted((c, x.cells) for c, x in t.columns.items()))
                 for t in graph.tables.values()
             ],
-            [(d.name, _digestible(d.values), d.when, d.otherwise, d.interval) for d in self.dimensions],
+            [
+                (d.name, _digestible(d.values), _unit_text(d.unit), d.when, d.otherwise, d.interval)
+                for d in self.dimensions
+            ],
             sorted((name, i.value) for name, i in self.inputs.items()),
             [(r.name, r.check) for r in self.rules],
-            [(o.name, o.node, o.direction, o.unit.text) for o in self.objectives],
-            [(c.name, c.bound) for c in self.constraints],
+            [(m.name, m.node, m.unit.text, m.measured) for m in self.metrics.values()],
+            [(o.name, o.node, o.direction) for o in self.objectives],
+            [(c.name, c.bound, _unit_text(c.unit)) for c in self.constraints],
             [(name, team.boxes) for name, team in self.teams.items()],
             self.measurement and replace(self.measurement, folder=""),
         ]
@@ -248,6 +252,10 @@ class Problem:
 def _digestible(values: Sequence[Value]) -> object:
     """A long numeric dimension is held as an array of doubles, which is hashed whole."""
     return hashlib.sha256(values).hexdigest() if isinstance(values, array) else tuple(values)
+
+
+def _unit_text(unit: Unit | None) -> str:
+    return unit.text if unit else ""
 
 
 def _canonical(part: object) -> str:

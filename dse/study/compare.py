@@ -75,16 +75,16 @@ def compare(
     whole = results[whole_team] if whole_team else solve(problem, team=None, **options)
     failing = [name for name in names if not results[name].feasible and name != whole_team]
     exact = whole.promise == "exact" and whole.status == "complete"
-    wishes = {}
+    needs = {}
     note = ""
     if failing and whole.feasible:
         if exact and problem.size <= SURVEY_LIMIT:
-            wishes = dict(zip(failing, survey(problem, [found[name] for name in failing]), strict=True))
+            needs = dict(zip(failing, survey(problem, [found[name] for name in failing]), strict=True))
         else:
             note = "what would unlock a team is not known: that takes an exact search of the whole space"
     rows = []
     for name in names:
-        wish = wishes.get(name)
-        unlocks, departures = (wish.unlocks(), wish.departures()) if wish else ((), ())
+        asked = needs.get(name)
+        unlocks, departures = (asked.unlocks(), asked.departures()) if asked else ((), ())
         rows.append(TeamReport(name, results[name], unlocks, departures))
     return Comparison(problem, tuple(rows), whole, note)

@@ -8,9 +8,9 @@ the team when freeing them meets what one design asks. Designs are grouped by wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from dse.evaluation import Blocks, BulkEvaluator
 from dse.evaluation.verdict import condition_holds, spread
 from dse.expressions import render
-from dse.problem import Box, Conjunct, Problem, Team
+from dse.problem import Box, Problem, Team
 
-__all__ = ["Unlock", "Wishes", "survey"]
-
-_Need = tuple[frozenset[str], tuple[Conjunct, ...]]
+__all__ = ["Needs", "Unlock", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +32,44 @@ class Unlock:
     feasible: int
 
 
-class Wishes:
-    """What the feasible designs of the whole space ask of one team."""
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a design asks of one box: every dimension of ``excluded``, and of each condition one of its names."""
+
+    excluded: frozenset[str]
+    conditions: frozenset[frozenset[str]]
+
+    def smallest(self) -> Iterable[frozenset[str]]:
+        """Sets that meet the need, every smallest one among them."""
+        open_conditions = [sorted(names) for names in self.conditions if not names & self.excluded]
+        return {self.excluded | set(chosen) for chosen in product(*open_conditions)}
+
+
+class Needs:
+    """What the feasible designs of the whole space ask of one team: per box, with how many ask the same."""
 
     def __init__(self, problem: Problem, team: Team) -> None:
         self.problem = problem
         self.team = team
         self.asked: Counter[tuple[_Need, ...]] = Counter()
-        self.atoms = [_atoms(problem, box) for box in team.boxes]
+        self.restrictions = [_restrictions(problem, box) for box in team.boxes]
+        self.broken: set[int] = set()
 
     def unlocks(self) -> tuple[Unlock, ...]:
         """All smallest sets of dimensions that unlock the team; none if nothing is feasible anywhere."""
-        names = [n for n in self.problem.names if any(n in excluded or any(n in c.names for c in conditions)
-                 for needs in self.asked for excluded, conditions in needs)]  # fmt: skip
-        for size in range(1, len(names) + 1):
-            found = []
-            for chosen in combinations(names, size):
-                freed = frozenset(chosen)
-                count = sum(n for needs, n in self.asked.items() if any(_met(need, freed) for need in needs))
-                if count:
-                    found.append(Unlock(chosen, count))
-            if found:
-                return tuple(found)
-        return ()
+        found: Counter[frozenset[str]] = Counter()
+        best = len(self.problem.names) + 1
+        for asked, count in self.asked.items():
+            sets = {freed for need in asked if len(need.excluded) <= best for freed in need.smallest()}
+            size = min(map(len, sets), default=best + 1)
+            if size < best:
+                found.clear()
+                best = size
+            # No set of this size meets a need but one of the need's own, so each design is counted exactly.
+            found.update({freed: count for freed in sets if len(freed) == best})
+        order = {name: at for at, name in enumerate(self.problem.names)}
+        named = sorted((sorted(map(order.__getitem__, freed)), count) for freed, count in found.items())
+        return tuple(Unlock(tuple(self.problem.names[at] for at in places), n) for places, n in named)
 
     def departures(self) -> tuple[str, ...]:
         """The restrictions of a team of one box that feasible designs break, one or more of them each.
@@ -65,43 +78,30 @@ class Wishes:
         """
         if len(self.team.boxes) != 1:
             return ()
-        broken: dict[str, None] = {}
-        texts = dict(self.atoms[0])
-        for needs in self.asked:
-            excluded, conditions = needs[0]
-            for key, text in texts.items():
-                if (isinstance(key, str) and key in excluded) or key in conditions:
-                    broken[text] = None
-        return tuple(text for text in texts.values() if text in broken)
+        return tuple(text for at, text in enumerate(self.restrictions[0]) if at in self.broken)
 
 
-def _met(need: _Need, freed: frozenset[str]) -> bool:
-    excluded, conditions = need
-    return excluded <= freed and all(condition.names & freed for condition in conditions)
-
-
-def _atoms(problem: Problem, box: Box) -> list[tuple[str | Conjunct, str]]:
-    """A box's restrictions, each with how to say that a design breaks it."""
-    atoms: list[tuple[str | Conjunct, str]] = []
+def _restrictions(problem: Problem, box: Box) -> list[str]:
+    """How to say that a design breaks each of a box's restrictions: dimensions first, then conditions."""
+    texts = []
     for dimension, allowed in zip(problem.dimensions, box.allowed, strict=True):
-        if allowed is None or len(allowed) == len(dimension.values):
+        if allowed is None:
             continue
         left = [at for at in range(len(dimension.values)) if at not in allowed]
-        shown = [dimension.label(at) for at in allowed]
         if len(left) == 1:
-            atoms.append((dimension.name, f"{dimension.name} = {dimension.label(left[0])}"))
+            texts.append(f"{dimension.name} = {dimension.label(left[0])}")
         else:
-            atoms.append((dimension.name, f"{dimension.name} other than {', '.join(shown)}"))
+            texts.append(f"{dimension.name} other than {', '.join(dimension.label(at) for at in allowed)}")
+    graph = problem.graph
     for conjunct in box.where:
-        node = problem.graph[conjunct.node]
-        negated = render(problem.graph, node.args[0]) if node.op == "not" else f"not ({conjunct.text})"
-        atoms.append((conjunct, negated))
-    return atoms
+        node = graph[conjunct.node]
+        texts.append(render(graph, node.args[0]) if node.op == "not" else f"not ({conjunct.text})")
+    return texts
 
 
-def survey(problem: Problem, teams: Sequence[Team]) -> list[Wishes]:
+def survey(problem: Problem, teams: Sequence[Team]) -> list[Needs]:
     """What the feasible designs of the whole space ask of each team, in one pass over the space."""
-    wishes = [Wishes(problem, team) for team in teams]
+    all_needs = [Needs(problem, team) for team in teams]
     conditions = [c.node for team in teams for box in team.boxes for c in box.where]
     blocks = Blocks(problem, problem.everything)
     evaluator = BulkEvaluator(problem, conditions)
@@ -109,34 +109,39 @@ def survey(problem: Problem, teams: Sequence[Team]) -> list[Wishes]:
         judged = blocks.judge(number)
         if judged.outcomes is None or not judged.outcomes.feasible.any():
             continue
-        positions = judged.positions[judged.outcomes.feasible]
-        digits = blocks.digit_arrays(positions)
+        digits = blocks.digit_arrays(judged.positions[judged.outcomes.feasible])
+        n = int(np.count_nonzero(judged.outcomes.feasible))
         values = evaluator.evaluate(digits)
-        n = len(positions)
         held = {node: condition_holds(spread(values[node], n)) for node in conditions}
-        for wish in wishes:
-            _group(wish, digits, held, n)
-    return wishes
+        for needs in all_needs:
+            _group(needs, digits, held, n)
+    return all_needs
 
 
-def _group(wish: Wishes, digits: dict[str, NDArray[Any]], held: dict[int, NDArray[Any]], n: int) -> None:
+def _group(needs: Needs, digits: dict[str, NDArray[Any]], held: dict[int, NDArray[Any]], n: int) -> None:
     """Count the designs by what they ask: one column of truth values per restriction, then distinct rows."""
     columns: list[NDArray[Any]] = []
-    meanings: list[tuple[int, str | Conjunct]] = []
-    for at, box in enumerate(wish.team.boxes):
-        for name, allowed in zip(wish.problem.names, box.allowed, strict=True):
+    spans: list[tuple[int, list[str | frozenset[str]]]] = []
+    for box in needs.team.boxes:
+        meanings: list[str | frozenset[str]] = []
+        start = len(columns)
+        for name, allowed in zip(needs.problem.names, box.allowed, strict=True):
             if allowed is not None:
                 columns.append(~np.isin(digits[name], allowed))
-                meanings.append((at, name))
+                meanings.append(name)
         for conjunct in box.where:
             columns.append(~held[conjunct.node])
-            meanings.append((at, conjunct))
-    table = np.column_stack(columns) if columns else np.zeros((n, 0), dtype=np.bool_)
-    rows, counts = np.unique(table, axis=0, return_counts=True) if columns else (table[:1], np.array([n]))
-    for row, count in zip(rows, counts, strict=True):
-        needs = []
-        for at in range(len(wish.team.boxes)):
-            broken = [meaning for (box, meaning), bad in zip(meanings, row, strict=True) if bad and box == at]
+            meanings.append(conjunct.names)
+        spans.append((start, meanings))
+    if not columns:
+        needs.asked[tuple(_Need(frozenset(), frozenset()) for _ in spans)] += n
+        return
+    rows, counts = np.unique(np.column_stack(columns), axis=0, return_counts=True)
+    needs.broken.update(np.flatnonzero(rows.any(axis=0)).tolist())
+    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+        asked = []
+        for start, meanings in spans:
+            broken = [meaning for at, meaning in enumerate(meanings) if row[start + at]]
             excluded = frozenset(m for m in broken if isinstance(m, str))
-            needs.append((excluded, tuple(m for m in broken if not isinstance(m, str))))
-        wish.asked[tuple(needs)] += int(count)
+            asked.append(_Need(excluded, frozenset(m for m in broken if isinstance(m, frozenset))))
+        needs.asked[tuple(asked)] += count

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dse.evaluation import State, judge
-from dse.evaluation.explain import Step, explain, sentence
+from dse.evaluation.explain import Step, explain
+from dse.evaluation.sentence import sentence
 from dse.problem import Problem
 from dse.problem.library import load
 

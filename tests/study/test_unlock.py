@@ -11,7 +11,7 @@ import pytest
 
 from dse.problem import Box, Problem, Team
 from dse.problem.library import load
-from dse.study.unlock import Unlock, Wishes, survey
+from dse.study.unlock import Needs, Unlock, survey
 from tests.bruteforce import truth
 from tests.randomspaces import problem
 
@@ -73,7 +73,7 @@ def space(teams: dict[str, Any], constraint: str = "<= 20") -> Problem:
     )
 
 
-def wish(found: Problem, team: str) -> Wishes:
+def wish(found: Problem, team: str) -> Needs:
     return survey(found, [found.teams[team]])[0]
 
 

@@ -1,0 +1,52 @@
+"""Values for people, in their declared units, and the sentences of rules and constraints made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
+from dse.expressions import Value, format_typed
+from dse.problem import Problem, Template
+from dse.units import Unit, format_value
+
+__all__ = ["declared_unit", "sentence", "shown_value"]
+
+
+def declared_unit(problem: Problem, node: int) -> Unit | None:
+    """The unit in which a dimension, an input, a column or a metric was declared; None for other nodes."""
+    found = problem.graph[node]
+    if found.op == "dimension":
+        return problem.dimension(found.data).unit
+    if found.op == "input":
+        return problem.inputs[found.data].unit
+    if found.op == "cell":
+        table, column = found.data
+        return problem.graph.tables[table].columns[column].unit
+    return next((metric.unit for metric in problem.metrics.values() if metric.node == node), None)
+
+
+def shown_value(problem: Problem, node: int, value: Scalar, unit: Unit | None = None) -> str:
+    """The value of a node in ``unit``, else in its declared unit, else in one that reads well."""
+    if isinstance(value, Undefined):
+        return f"no value ({value.reason})"
+    unit = unit or declared_unit(problem, node)
+    if isinstance(value, float) and unit is not None:
+        return format_value(value, unit)
+    return format_typed(value, problem.graph[node])
+
+
+def sentence(
+    problem: Problem,
+    template: Template,
+    design: Mapping[str, Value],
+    measured: Mapping[str, float] | None = None,
+) -> str:
+    """A rule's or constraint's ``because``, filled in for one design."""
+    values: dict[int, Scalar] = {}
+    for node in template.nodes:
+        waiting = [name for name in problem.graph.leaves(node, "measured") if name not in (measured or {})]
+        if waiting:
+            values[node] = Undefined(f"not measured: {waiting[0]}")
+        else:
+            values[node] = evaluate_nodes(problem, design, [node], measured)[node]
+    return template.fill(lambda node: shown_value(problem, node, values[node]))
