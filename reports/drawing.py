@@ -80,8 +80,7 @@ def _drawn(figure: FrontFigure, dpi: int) -> Figure:
     from matplotlib.figure import Figure
 
     count = len(figure.panels)
-    columns = 1 if count == 1 else 2 if count in (2, 4) else 3
-    rows = -(-count // columns)
+    rows, columns = figure.grid
     width = 8.4 if count == 1 else 4.6 * columns
     title = textwrap.wrap(figure.title, int(width * 9), max_lines=2, placeholder=" \u2026")
     notes = textwrap.wrap(". ".join(figure.notes) + ".", int(width * 15))

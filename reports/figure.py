@@ -94,6 +94,13 @@ class FrontFigure:
     notes: tuple[str, ...]
     front: str = "Pareto front"
 
+    @property
+    def grid(self) -> tuple[int, int]:
+        """In how many rows and columns the panels stand."""
+        count = len(self.panels)
+        columns = 1 if count == 1 else 2 if count in (2, 4) else 3
+        return -(-count // columns), columns
+
     def hover(self, card: int) -> str:
         """The text of a card."""
         return self.cards[card].text(self.dimensions, self.metrics)

@@ -12,9 +12,8 @@ from .drawing import draw
 from .figure import front_figure
 from .page import page
 from .source import Source, material
-from .tables import front_csv, teams_csv
 
-__all__ = ["FORMATS", "render", "report"]
+__all__ = ["FORMATS", "render"]
 
 FORMATS = ("png", "svg", "html", "pdf")
 
@@ -59,28 +58,6 @@ def render(
         data = page(material(source), figure).encode() if form == "html" else draw(figure, form)
         written.append(_write(stem.with_name(f"{stem.name}.{form}"), data))
     return written
-
-
-def report(source: Source, folder: Path, *, x: str | None = None, y: str | None = None) -> list[Path]:
-    """Write everything about ``source`` into a folder: the plot, the page and the tables.
-
-    Returns:
-        ``front.png``, ``front.svg``, ``report.html``, ``teams.csv`` and ``front_by_team.csv``.
-
-    Raises:
-        InputError: an axis is unknown, or a file cannot be written.
-    """
-    folder = Path(folder)
-    found = material(source)
-    figure = front_figure(source, x, y)
-    files = {
-        "front.png": draw(figure, "png"),
-        "front.svg": draw(figure, "svg"),
-        "report.html": page(found, figure).encode(),
-        "teams.csv": teams_csv(found).encode(),
-        "front_by_team.csv": front_csv(found).encode(),
-    }
-    return [_write(folder / name, data) for name, data in files.items()]
 
 
 def _write(path: Path, data: bytes) -> Path:

@@ -13,7 +13,7 @@ from .axes import Axis, view
 from .figure import FrontFigure, Line, Panel, Series
 from .hover import body, markup, neighbours
 from .lettering import bound_text, labels, margin, shifts
-from .style import FAINT, INK, LINES, short
+from .style import FAINT, GRID, INK, LINES, SHADE, short
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -31,7 +31,7 @@ _SYMBOLS = {
 # From back to front.
 _DEPTHS = {"bound": 0, "infeasible": 1, "stairs": 2, "feasible": 3, "miss": 4, "front": 5}
 _MEANINGS = {"front": "", "feasible": "feasible", "miss": "nearest miss", "infeasible": "infeasible"}
-_GRID, _SHADE, _GREY = "#e4e4e4", "#f3f3f3", "#8a8a8a"
+_GREY = "#8a8a8a"
 _HALO = ", ".join(["0 0 3px white"] * 4)
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _ROW = 21  # pixels: a row of the legend
@@ -70,9 +70,7 @@ def drawn(figure: FrontFigure) -> Figure:
     from plotly import graph_objects as go
     from plotly.subplots import make_subplots
 
-    count = len(figure.panels)
-    columns = 1 if count == 1 else 2 if count in (2, 4) else 3
-    rows = -(-count // columns)
+    rows, columns = figure.grid
     place = _Frame(figure, rows, columns)
     canvas = make_subplots(rows, columns, horizontal_spacing=place.gap_x, vertical_spacing=place.gap_y)
     canvas.update_layout(
@@ -291,7 +289,7 @@ def _axis(axis: Axis, ends: tuple[float, float], letters: int, ticks: int) -> di
         "type": "log" if axis.log else "linear", "range": along((axis.low, axis.high)),
         "minallowed": low, "maxallowed": high,
         "title": {"text": markup(short(axis.label, letters)), "standoff": 8, "font": {"size": 13}},
-        "gridcolor": _GRID, "zeroline": False, "showline": True, "linecolor": FAINT, "ticks": "outside", "ticklen": 4,
+        "gridcolor": GRID, "zeroline": False, "showline": True, "linecolor": FAINT, "ticks": "outside", "ticklen": 4,
         "tickcolor": FAINT, "exponentformat": "power", "minexponent": 5, "separatethousands": True, "nticks": ticks,
     } | ({"tickformat": ",.6~g"} if axis.log else {})  # fmt: skip
 
@@ -321,7 +319,7 @@ def _broken(line: Line, ids: dict[str, str], ends: tuple[float, float]) -> dict[
     low, high = (line.at, ends[1]) if line.allowed == "below" else (ends[0], line.at)
     along, across = ("x", "y") if line.axis == "x" else ("y", "x")
     return {
-        "type": "rect", "layer": "below", "fillcolor": _SHADE, "line": {"width": 0},
+        "type": "rect", "layer": "below", "fillcolor": SHADE, "line": {"width": 0},
         f"{along}ref": ids[along], f"{along}0": low, f"{along}1": high,
         f"{across}ref": f"{ids[across]} domain", f"{across}0": 0, f"{across}1": 1,
     }  # fmt: skip

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "beside", "apart", "text_width"]
+from .axes import Axis
+from .figure import FrontFigure, Line, Panel
+from .style import short
+
+__all__ = ["Box", "above", "apart", "beside", "names", "split_bound", "strokes", "text_width", "tick"]
+
+_LABELLED = 4  # a front with more designs than this is not labelled point by point
+
+Floats = NDArray[np.float64]
 
 _SIDES = ((1, 0), (1, -1), (1, 1), (-1, 0), (-1, -1), (-1, 1), (0, -1), (0, 1))
 _HIDES, _CROSSES, _TOUCHES, _LEAVES = 50.0, 4.0, 1.0, 1000.0
@@ -44,7 +52,7 @@ def beside(
     *,
     height: float,
     area: Box,
-    faint: NDArray[np.float64],
+    faint: Floats,
     lines: Sequence[Box],
 ) -> list[Box]:
     """A box for the label of each spot, in order.
@@ -90,3 +98,60 @@ def apart(wanted: Sequence[float], gap: float) -> list[float]:
     for before, at in pairwise(order):
         places[at] = max(places[at], places[before] + gap)
     return places
+
+
+def above(middles: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """In which row above a panel each text stands, so that none covers another; the lowest is 0."""
+    rows = [0] * len(middles)
+    ends: list[float] = []  # where the last text of each row ends
+    for at in sorted(range(len(middles)), key=lambda at: middles[at]):
+        half = widths[at] / 2
+        row = next((n for n, end in enumerate(ends) if end < middles[at] - half), len(ends))
+        ends[row : row + 1] = [middles[at] + half]
+        rows[at] = row
+    return rows
+
+
+def strokes(corners: Sequence[Sequence[float]], reach: float) -> list[Box]:
+    """Boxes that reach this far around the pieces of a staircase."""
+    return [
+        Box(min(x0, x1) - reach, min(y0, y1) - reach, max(x0, x1) + reach, max(y0, y1) + reach)
+        for (x0, y0), (x1, y1) in pairwise(corners)
+    ]
+
+
+def names(
+    figure: FrontFigure, panel: Panel, place: Callable[[Floats, Floats], Floats]
+) -> dict[tuple[float, float], tuple[str, int, str]]:
+    """What is written beside near misses and the designs of a short front: text, team and kind, by spot.
+
+    ``place`` turns values on the axes, (n,) each, into spots (n, 2). Of teams on one spot the first has the text.
+    """
+    found: dict[tuple[float, float], tuple[str, int, str]] = {}
+    for series in panel.series:
+        if series.kind not in ("miss", "front") or len(series.x) > _LABELLED:
+            continue
+        near = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
+        for x, y, (left, low) in zip(series.x, series.y, place(series.x, series.y).tolist(), strict=True):
+            text = near if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
+            found.setdefault((left, low), (text, series.team, series.kind))
+    return found
+
+
+def _value(value: float, axis: Axis) -> str:
+    return f"{tick(float(f'{value:.4g}'))} {axis.unit}".strip()
+
+
+def tick(value: float) -> str:
+    """A number on an axis, without an exponent where it is short."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.6g}".replace("-", "\u2212")
+    mantissa, _, exponent = f"{value:.6e}".partition("e")
+    digits = mantissa.rstrip("0").rstrip(".")
+    return f"{digits}e{int(exponent)}".replace("-", "\u2212")
+
+
+def split_bound(line: Line) -> tuple[str, ...]:
+    """``latency`` and its bound, which take less of the margin one above the other; a short text stays whole."""
+    name, _, bound = line.text.partition(" ")
+    return (short(name, 16), short(bound, 20)) if len(line.text) > 10 else (line.text,)

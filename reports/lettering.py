@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .axes import Axis
 from .figure import FrontFigure, Line, Panel
 from .hover import markup
-from .labels import Box, apart, beside, text_width
+from .labels import Box, above, apart, beside, names, split_bound, strokes, text_width
 from .style import INK, short
 
 __all__ = ["bound_text", "labels", "margin", "shifts"]
 
-_LABELLED = 4  # a front with more designs than this is not labelled point by point
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """``latency`` and its bound, which take less of the margin one above the other; a short text stays whole."""
-    name, _, bound = text.partition(" ")
-    return (short(name, 16), short(bound, 20)) if len(text) > 10 else (text,)
-
 
 def margin(line: Line) -> int:
     """The pixels that the text of a constraint needs beside the panel."""
-    return 16 + round(max(text_width(part, 10.5) for part in _split(line.text)))
+    return 16 + round(max(text_width(part, 10.5) for part in split_bound(line)))
 
 
 def bound_text(line: Line, panel: Panel, ids: dict[str, str], shift: float) -> dict[str, Any]:
@@ -54,7 +44,7 @@ def bound_text(line: Line, panel: Panel, ids: dict[str, str], shift: float) -> d
         "yanchor": "middle",
     }
     return (
-        common | place | {"text": "<br>".join(map(markup, _split(line.text))), "xshift": 4, "yshift": shift}
+        common | place | {"text": "<br>".join(map(markup, split_bound(line))), "xshift": 4, "yshift": shift}
     )
 
 
@@ -65,17 +55,10 @@ def shifts(panel: Panel, wide: float, tall: float) -> list[float]:
     heights = [tall * float(panel.y.at(np.array(panel.lines[at].at))) for at in beside_panel]
     for at, wanted, got in zip(beside_panel, heights, apart(heights, 30.0), strict=True):
         moved[at] = got - wanted
-    ends: list[float] = []  # where the last text of each row ends
-    middles = {
-        at: wide * float(panel.x.at(np.array(line.at)))
-        for at, line in enumerate(panel.lines)
-        if line.axis == "x"
-    }
-    for at in sorted(middles, key=lambda at: middles[at]):
-        half = text_width(panel.lines[at].text, 11.0) / 2
-        row = next((n for n, end in enumerate(ends) if end < middles[at] - half), len(ends))
-        ends[row : row + 1] = [middles[at] + half]
-        moved[at] = 15.0 * row
+    over = [at for at, line in enumerate(panel.lines) if line.axis == "x"]
+    middles = [wide * float(panel.x.at(np.array(panel.lines[at].at))) for at in over]
+    rows = above(middles, [text_width(panel.lines[at].text, 11.0) for at in over])
+    moved |= {at: 15.0 * row for at, row in zip(over, rows, strict=True)}
     return list(moved.values())
 
 
@@ -87,36 +70,29 @@ def labels(
     def page(x: Any, y: Any) -> Any:
         return np.column_stack((panel.x.at(np.asarray(x)) * wide, panel.y.at(np.asarray(y)) * tall))
 
-    named = [s for s in panel.series if s.kind in ("miss", "front") and len(s.x) <= _LABELLED]
-    texts: dict[tuple[float, float], str] = {}
-    for series in named:
-        miss = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
-        for x, y, spot in zip(
-            series.x.tolist(), series.y.tolist(), page(series.x, series.y).tolist(), strict=True
-        ):
-            text = miss if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
-            texts.setdefault((spot[0], spot[1]), text)
+    named = names(figure, panel, page)
     faint = np.concatenate([page(s.x, s.y) for s in panel.series] or [np.empty((0, 2))])
-    lines = [
-        Box(min(x0, x1) - 2, min(y0, y1) - 2, max(x0, x1) + 2, max(y0, y1) + 2)
-        for _, x, y in panel.stairs
-        for (x0, y0), (x1, y1) in pairwise(page(x, y).tolist())
-    ]
+    lines = [box for _, x, y in panel.stairs for box in strokes(page(x, y).tolist(), 2)]
     for line in panel.lines:
         left, low = page(
             [line.at if line.axis == "x" else panel.x.low], [line.at if line.axis == "y" else panel.y.low]
         )[0]
         lines.append(Box(left, 0, left + 1, tall) if line.axis == "x" else Box(0, low, wide, low + 1))
     area = Box(0, 0, wide, tall)
-    widths = [text_width(text, 11.0) for text in texts.values()]
-    boxes = beside(list(texts), widths, height=15.0, area=area, faint=faint, lines=lines)
+    widths = [text_width(text, 11.0) for text, *_ in named.values()]
+    boxes = beside(list(named), widths, height=15.0, area=area, faint=faint, lines=lines)
     sides = {
-        spot: (markup(text), _side(box, spot)) for (spot, text), box in zip(texts.items(), boxes, strict=True)
+        (spot, team, kind): (markup(text), _side(box, spot))
+        for (spot, (text, team, kind)), box in zip(named.items(), boxes, strict=True)
     }
+    labelled = {(team, kind) for _, team, kind in named.values()}
     found: dict[tuple[int, str], list[tuple[str, str]]] = {}
-    for series in named:  # a text that several series would have is the first one's
-        spots = [(x, y) for x, y in page(series.x, series.y).tolist()]
-        found[series.team, series.kind] = [sides.pop(spot, ("", "top center")) for spot in spots]
+    for series in panel.series:
+        if (series.team, series.kind) in labelled:
+            spots = [(x, y) for x, y in page(series.x, series.y).tolist()]
+            found[series.team, series.kind] = [
+                sides.pop((spot, series.team, series.kind), ("", "top center")) for spot in spots
+            ]
     return found
 
 
@@ -126,7 +102,3 @@ def _side(box: Box, spot: tuple[float, float]) -> str:
     across = "right" if box.left >= x else "left" if box.right <= x else "center"
     up = "top" if box.bottom >= y else "bottom" if box.top <= y else "middle"
     return f"{up} {across}"
-
-
-def _value(value: float, axis: Axis) -> str:
-    return f"{value:.4g} {axis.unit}".strip()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .figure import FrontFigure, Line, Panel, Series
-from .labels import Box, apart, beside, text_width
-from .style import FAINT, INK, LINES, short
+from .labels import Box, above, apart, beside, names, split_bound, strokes, text_width, tick
+from .style import FAINT, GRID, INK, LINES, SHADE, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["annotate", "plot"]
 
-_GRID, _SHADE = "#e4e4e4", "#f1f1f1"
-_LABELLED = 4  # a front with more designs than this is not labelled point by point
-
 
 def plot(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
     """Everything but the labels, whose places are known only after the layout. ``name`` begins every id."""
@@ -30,7 +26,7 @@ def plot(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
         area.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         area.spines[side].set_color(FAINT)
-    area.grid(color=_GRID, linewidth=0.6, zorder=0)
+    area.grid(color=GRID, linewidth=0.6, zorder=0)
     area.tick_params(colors=INK, labelsize=8)
     _scale(area, area.xaxis, panel.x)
     _scale(area, area.yaxis, panel.y)
@@ -66,15 +62,7 @@ def _scale(area: Axes, drawn: DrawnAxis, axis: Axis) -> None:
         drawn.set_minor_formatter(NullFormatter())
     else:
         drawn.set_major_locator(MaxNLocator(6, integer=axis.whole, steps=[1, 2, 2.5, 5, 10]))
-    drawn.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
-
-
-def _tick(value: float) -> str:
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        return f"{value:,.6g}".replace("-", "\u2212")
-    mantissa, _, exponent = f"{value:.6e}".partition("e")
-    digits = mantissa.rstrip("0").rstrip(".")
-    return f"{digits}e{int(exponent)}".replace("-", "\u2212")
+    drawn.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
 
 
 def _constraint(area: Axes, panel: Panel, line: Line, gid: str) -> None:
@@ -87,7 +75,7 @@ def _constraint(area: Axes, panel: Panel, line: Line, gid: str) -> None:
     )
     if line.allowed != "on":
         broken = (line.at, axis.high) if line.allowed == "below" else (axis.low, line.at)
-        (area.axvspan if across else area.axhspan)(*broken, facecolor=_SHADE, edgecolor="none", zorder=0.5)
+        (area.axvspan if across else area.axhspan)(*broken, facecolor=SHADE, edgecolor="none", zorder=0.5)
     # The text is set now, so that the layout leaves room for it; `annotate` moves it off its neighbours.
     if across:
         place: dict[str, Any] = {
@@ -98,16 +86,12 @@ def _constraint(area: Axes, panel: Panel, line: Line, gid: str) -> None:
         area.annotate(short(line.text, 40), ha="center", va="bottom", gid=f"{gid}-text", **place, **_BOUND)
     else:
         place = {"xy": (1.0, line.at), "xycoords": ("axes fraction", "data"), "xytext": (4, 0)}
-        area.annotate(_split(line.text), ha="left", va="center", gid=f"{gid}-text", **place, **_BOUND)
+        area.annotate(
+            "\n".join(split_bound(line)), ha="left", va="center", gid=f"{gid}-text", **place, **_BOUND
+        )
 
 
 _BOUND: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7.5, "color": INK}
-
-
-def _split(text: str) -> str:
-    """``latency`` over its bound, which takes less of the margin."""
-    name, _, bound = text.partition(" ")
-    return f"{short(name, 16)}\n{short(bound, 20)}"
 
 
 def _look(figure: FrontFigure, series: Series) -> dict[str, Any]:
@@ -142,10 +126,6 @@ def _series(figure: FrontFigure, area: Axes, series: Series, rank: int, gid: str
     area.plot(series.x, series.y, zorder=depth, gid=gid, clip_on=False, **_look(figure, series))
 
 
-def _value(value: float, axis: Axis) -> str:
-    return f"{_tick(float(f'{value:.4g}'))} {axis.unit}".strip()
-
-
 def annotate(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
     """Name the near misses, and the designs of a short front by their values; keep the bounds' texts apart."""
     scale = 72.0 / area.get_figure(root=True).dpi  # type: ignore[union-attr]
@@ -154,16 +134,9 @@ def annotate(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
         return area.transData.transform(np.column_stack((x, y))) * scale
 
     frame = Box(*(float(v) * scale for v in area.get_window_extent().extents))
-    named: dict[tuple[float, float], tuple[str, int]] = {}
-    for series in panel.series:
-        if series.kind not in ("miss", "front") or len(series.x) > _LABELLED:
-            continue
-        near = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
-        for x, y, spot in zip(series.x, series.y, page(series.x, series.y).tolist(), strict=True):
-            text = near if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
-            named.setdefault((spot[0], spot[1]), (text, series.team))
+    named = names(figure, panel, page)
     faint = np.concatenate([page(s.x, s.y) for s in panel.series] or [np.empty((0, 2))])
-    lines = [box for _, x, y in panel.stairs for box in _strokes(page(x, y))]
+    lines = [box for _, x, y in panel.stairs for box in strokes(page(x, y), 1)]
     corners = (panel.x.low, panel.y.low)
     for line in panel.lines:
         left, low = page(*(([line.at], [corners[1]]) if line.axis == "x" else ([corners[0]], [line.at])))[0]
@@ -173,9 +146,9 @@ def annotate(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
             if across
             else Box(frame.left, low, frame.right, low + 1)
         )
-    widths = [text_width(text, 8.0) for text, _ in named.values()]
+    widths = [text_width(text, 8.0) for text, *_ in named.values()]
     boxes = beside(list(named), widths, height=11.0, area=frame, faint=faint, lines=lines)
-    for number, (box, (spot, (text, team))) in enumerate(zip(boxes, named.items(), strict=True)):
+    for number, (box, (spot, (text, team, _))) in enumerate(zip(boxes, named.items(), strict=True)):
         right = box.right <= spot[0]
         at = ((box.right if right else box.left) / scale, (box.bottom + 5.5) / scale)
         area.annotate(
@@ -194,18 +167,7 @@ def _separate(panel: Panel, area: Axes, page: Any, name: str) -> None:
     heights = [float(page([panel.x.low], [line.at])[0][1]) for line, _ in beside_panel]
     for (_, text), wanted, got in zip(beside_panel, heights, apart(heights, 19.0), strict=True):
         text.xyann = (4, got - wanted)
-    ends: list[float] = []  # where the last text of each row ends
-    above = [(float(page([line.at], [panel.y.low])[0][0]), text) for line, text in found if line.axis == "x"]
-    for middle, text in sorted(above, key=lambda pair: pair[0]):
-        half = text_width(text.get_text(), 7.5) / 2
-        row = next((at for at, end in enumerate(ends) if end < middle - half), len(ends))
-        ends[row : row + 1] = [middle + half]
+    over = [(float(page([line.at], [panel.y.low])[0][0]), text) for line, text in found if line.axis == "x"]
+    rows = above([middle for middle, _ in over], [text_width(text.get_text(), 7.5) for _, text in over])
+    for (_, text), row in zip(over, rows, strict=True):
         text.xyann = (0, 3 + 10 * row)
-
-
-def _strokes(corners: Any) -> list[Box]:
-    """Thin boxes around the pieces of a staircase."""
-    return [
-        Box(min(x0, x1) - 1, min(y0, y1) - 1, max(x0, x1) + 1, max(y0, y1) + 1)
-        for (x0, y0), (x1, y1) in pairwise(corners)
-    ]

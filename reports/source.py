@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from dse.problem import Problem
 from dse.study.compare import Comparison, Unlock
 from dse.study.result import Result
+from dse.study.study import Study
 
 __all__ = ["Entry", "Material", "Source", "clean", "material"]
 
@@ -17,16 +18,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-class StudyLike(Protocol):
-    """Anything that has a result."""
-
-    @property
-    def result(self) -> Result:
-        """The result."""
-        ...
-
-
-Source: TypeAlias = Comparison | Result | StudyLike
+Source: TypeAlias = Comparison | Result | Study
 """What can be drawn and reported."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BACKGROUND", "FAINT", "INK", "LINES", "Mark", "mark", "short"]
+__all__ = ["BACKGROUND", "FAINT", "GRID", "INK", "LINES", "SHADE", "Mark", "mark", "short"]
 
 INK, FAINT = "#222222", "#6b6b6b"
+GRID, SHADE = "#e4e4e4", "#f2f2f2"
 
 # Okabe and Ito's palette without yellow, which vanishes on white; neighbours differ in lightness too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000", "#56B4E9")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.cli.designs import ambitions, metric_text, point_lines
-from dse.cli.misses import failure_lines
-from dse.cli.summary import heading, nothing, trait_lines
+from dse.cli.designs import ambitions, best, best_row, best_values, point_lines
+from dse.cli.misses import failure_lines, miss_text
+from dse.cli.summary import heading, help_data, nothing, trait_lines
 from dse.cli.text import GAP, aligned, count, paragraph, plural, width, widths
-from dse.problem import Objective, Problem
 from dse.study.compare import Comparison, TeamReport
-from dse.study.result import Result, number
-from dse.units import from_base
+from dse.study.result import Result, columns, point_row
 
-__all__ = ["comparison_columns", "comparison_data", "comparison_lines", "comparison_rows"]
+__all__ = ["comparison_data", "comparison_lines", "comparison_rows", "front_columns", "front_rows"]
 
 _LONG_UNIT = 7
 """Characters beyond which a unit stands in the label and not beside every value."""
@@ -23,7 +21,7 @@ _LONG_UNIT = 7
 def comparison_lines(comparison: Comparison) -> list[str]:
     """The whole comparison for people."""
     problem = comparison.problem
-    size = "continuous" if problem.continuous else f"{count(problem.size)} designs"
+    size = "continuous" if problem.continuous else plural(problem.size, "design")
     lines = [*heading(problem), *paragraph(f"{size}; {ambitions(problem)}"), ""]
     lines += _side_by_side(comparison.rows)
     for row in comparison.rows:
@@ -35,18 +33,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def best(result: Result, objective: Objective) -> float | None:
-    """The best value of one objective on the front, in base units."""
-    values = [point.objectives[objective.name] for point in result.front]
-    return min(values, key=lambda value: value * objective.sign) if values else None
-
-
 def _side_by_side(rows: Sequence[TeamReport]) -> list[str]:
     """One column for each team, in blocks that fit the width."""
-    if not rows:
-        return []
-    labels = ["", *(label for label, _ in _facts(rows[0].result))]
-    columns = [[row.team, *(text for _, text in _facts(row.result))] for row in rows]
+    labels, *columns = (list(column) for column in zip(*_facts(rows), strict=True))
     room = width() - max(map(len, labels)) - GAP
     lines: list[str] = []
     while columns:
@@ -64,32 +53,40 @@ def _side_by_side(rows: Sequence[TeamReport]) -> list[str]:
     return lines
 
 
-def _facts(result: Result) -> list[tuple[str, str]]:
-    """What is compared: counts, then the best value of each objective."""
-    problem, funnel = result.problem, result.funnel
-    least = "" if funnel.exact else ">= "
-    facts = [
-        ("designs", count(result.accounting.total - result.accounting.outside)),
-        ("legal", f"{least}{count(funnel.legal)}"),
-    ]
+def _facts(rows: Sequence[TeamReport]) -> list[list[str]]:
+    """What is compared, a label and a text for each team: counts, then the best value of each objective."""
+    results = [row.result for row in rows]
+    problem = results[0].problem
     texts = {constraint.name: constraint.text for constraint in problem.constraints}
-    facts += [
-        (f"lost to {texts.get(line.name, line.name)}", f"{'' if line.exact else '>= '}{count(line.in_order)}")
-        for line in funnel.lines
-    ]
-    facts.append(("feasible", f"{least}{count(funnel.feasible)}"))
+    sizes = [result.accounting.total - result.accounting.outside for result in results]
+    facts = [["", *(row.team for row in rows)], ["designs", *map(count, sizes)]]
+    facts.append(["legal", *(_least(result.funnel.legal, result.funnel.exact) for result in results)])
+    if any(result.funnel.failed for result in results):
+        facts.append(["failed", *(count(result.funnel.failed) for result in results)])
+    for name in _losses(results):
+        lines = [next((line for line in r.funnel.lines if line.name == name), None) for r in results]
+        lost = ["0" if line is None else _least(line.in_order, line.exact) for line in lines]
+        facts.append([f"lost to {texts.get(name, name)}", *lost])
+    facts.append(["feasible", *(_least(result.funnel.feasible, result.funnel.exact) for result in results)])
+    bests = [best(result) for result in results]
     for objective in problem.objectives:
-        value = best(result, objective)
-        label, text = (
-            f"best {objective.name}",
-            "-" if value is None else metric_text(problem, objective.name, value),
-        )
-        if len(objective.unit.text) > _LONG_UNIT:
-            label, text = f"{label} [{objective.unit.text}]", text.removesuffix(f" {objective.unit.text}")
-        facts.append((label, text))
+        label, unit = f"best {objective.name}", objective.unit.text
+        values = [results[0].metric_text(objective.name, found[objective.name]) for found in bests]
+        if len(unit) > _LONG_UNIT:
+            label, values = f"{label} [{unit}]", [value.removesuffix(f" {unit}") for value in values]
+        facts.append([label, *values])
     if len(problem.objectives) > 1:
-        facts.append(("on the front", count(len(result.front)) if result.front else "-"))
+        facts.append(["on the front", *(count(len(r.front)) if r.front else "-" for r in results)])
     return facts
+
+
+def _least(number: int, exact: bool) -> str:
+    return count(number) if exact else f">= {count(number)}"
+
+
+def _losses(results: Sequence[Result]) -> list[str]:
+    """The lines of all funnels; a team has none for an objective that is finite for all its designs."""
+    return list(dict.fromkeys(line.name for result in results for line in result.funnel.lines))
 
 
 def _team_lines(row: TeamReport) -> list[str]:
@@ -100,7 +97,7 @@ def _team_lines(row: TeamReport) -> list[str]:
     what = "Pareto front" if len(result.problem.objectives) > 1 else "best design"
     sampled = ", by sampling" if result.promise == "sampling" else ""
     lines = paragraph(f"{row.team}: {what}, of {plural(result.funnel.feasible, 'feasible design')}{sampled}")
-    return [*lines, *point_lines(result.problem, result.front)]
+    return [*lines, *point_lines(result, result.front)]
 
 
 def _whole_lines(comparison: Comparison, whole: Result) -> list[str]:
@@ -111,54 +108,45 @@ def _whole_lines(comparison: Comparison, whole: Result) -> list[str]:
     return ["", *shared] if shared else []
 
 
-def comparison_columns(problem: Problem) -> list[str]:
-    """The columns of :func:`comparison_rows`."""
-    bests = [
-        f"best {o.name}" + ("" if o.unit.text == "1" else f" [{o.unit.text}]") for o in problem.objectives
-    ]
-    return [
-        "team",
-        "designs",
-        "legal",
-        "failed",
-        *(f"lost to {name}" for name in _losses(problem)),
-        "feasible",
-        *bests,
-        "front",
-        "solver",
-        "status",
-    ]
-
-
-def _losses(problem: Problem) -> list[str]:
-    return [constraint.name for constraint in problem.constraints]
-
-
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """One flat row for each team; best values in the objective's unit."""
-    problem = comparison.problem
-    rows = []
-    for report in comparison.rows:
-        result = report.result
-        bests = [best(result, objective) for objective in problem.objectives]
-        lost = {line.name: line.in_order for line in result.funnel.lines}
-        values = [
-            report.team,
-            result.accounting.total - result.accounting.outside,
-            result.funnel.legal,
-            result.funnel.failed,
-            *(lost.get(name, 0) for name in _losses(problem)),
-            result.funnel.feasible,
-            *(
-                None if v is None else from_base(v, o.unit)
-                for v, o in zip(bests, problem.objectives, strict=True)
-            ),
-            len(result.front),
-            result.solver,
-            result.status,
-        ]
-        rows.append(dict(zip(comparison_columns(problem), values, strict=True)))
-    return rows
+    """One flat row for each team; best values in the objective's unit. All rows have the same columns."""
+    losses = _losses([report.result for report in comparison.rows])
+    return [_row(report, losses) for report in comparison.rows]
+
+
+def _row(report: TeamReport, losses: Sequence[str]) -> dict[str, Any]:
+    result = report.result
+    lost = {line.name: line.in_order for line in result.funnel.lines}
+    miss = None if result.feasible else result.nearest_miss
+    return {
+        "team": report.team,
+        "designs": result.accounting.total - result.accounting.outside,
+        "legal": result.funnel.legal,
+        "failed": result.funnel.failed,
+        **{f"lost to {name}": lost.get(name, 0) for name in losses},
+        "feasible": result.funnel.feasible,
+        **best_row(result),
+        "front": len(result.front),
+        "nearest miss": None if miss is None else miss_text(result, miss),
+        "unlocked by": " or ".join(" + ".join(unlock.dimensions) for unlock in report.unlocks),
+        "solver": result.solver,
+        "promise": result.promise,
+        "status": result.status,
+    }
+
+
+def front_columns(comparison: Comparison) -> list[str]:
+    """The columns of :func:`front_rows`: the team's, and those of the ``front.csv`` of a search."""
+    return ["team", *columns(comparison.problem)]
+
+
+def front_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """One flat row for each design on a team's front."""
+    return [
+        {"team": row.team, **point_row(comparison.problem, point)}
+        for row in comparison.rows
+        for point in row.result.front
+    ]
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
@@ -169,12 +157,8 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         "teams": [
             {
                 "team": row.team,
-                "best": {
-                    o.name: None if (v := best(row.result, o)) is None else number(v)
-                    for o in problem.objectives
-                },
-                "unlocks": [{"dimensions": list(u.dimensions), "feasible": u.feasible} for u in row.unlocks],
-                "departures": list(row.departures),
+                "best": best_values(row.result),
+                **help_data(row.unlocks, row.departures),
                 "result": row.result.to_dict(),
             }
             for row in comparison.rows

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.cli.text import GAP, count, paragraph
+from dse.cli.text import GAP, count, paragraph, plural
 from dse.expressions import render
 from dse.problem import Box, Dimension, Interval, Problem, Team, shown
 from dse.problem.template import Template
@@ -157,7 +157,7 @@ def _size_lines(description: Mapping[str, Any]) -> list[str]:
         return paragraph("a continuous space: its designs cannot be counted")
     sizes = [part["count"] for part in description["dimensions"]]
     assert math.prod(sizes) == description["designs"]
-    return paragraph(f"{count(description['designs'])} designs = {_product(sizes)}")
+    return paragraph(f"{plural(description['designs'], 'design')} = {_product(sizes)}")
 
 
 def _product(sizes: Sequence[int]) -> str:

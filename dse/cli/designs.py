@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dse.cli.text import GAP, aligned, paragraph, width, widths
 from dse.expressions import Value
 from dse.problem import Problem, shown
-from dse.study.result import FrontPoint, design_text
-from dse.units import format_value
+from dse.study.result import FrontPoint, Result, design_text, number
+from dse.units import from_base
 
-__all__ = ["MOST_ROWS", "ambitions", "assignments", "metric_text", "point_lines"]
+__all__ = ["MOST_ROWS", "ambitions", "assignments", "best", "best_row", "best_values", "point_lines"]
 
 MOST_ROWS = 50
 """Rows of a table for people; the other formats have all."""
-
-
-def metric_text(problem: Problem, name: str, value: float | bool | str | None) -> str:
-    """A metric's value in its declared unit; ``-`` when there is none."""
-    if value is None:
-        return "-"
-    return format_value(value, problem.metrics[name].unit) if isinstance(value, float) else shown(value)
 
 
 def ambitions(problem: Problem) -> str:
@@ -33,6 +27,29 @@ def assignments(problem: Problem, values: Mapping[str, Value]) -> str:
     units = {d.name: d.unit for d in problem.dimensions}
     texts = ((name, shown(value, units[name])) for name, value in values.items())
     return " ".join(f"{name}='{text}'" if " " in text else f"{name}={text}" for name, text in texts)
+
+
+def best(result: Result) -> dict[str, float | None]:
+    """The best value of each objective on the front, in base units; None where there is no front."""
+    values = {
+        o.name: [point.objectives[o.name] * o.sign for point in result.front]
+        for o in result.problem.objectives
+    }
+    return {o.name: min(values[o.name]) * o.sign if result.front else None for o in result.problem.objectives}
+
+
+def best_values(result: Result) -> dict[str, Any]:
+    """:func:`best` as JSON values."""
+    return {name: None if value is None else number(value) for name, value in best(result).items()}
+
+
+def best_row(result: Result) -> dict[str, float | None]:
+    """:func:`best` as cells of a row, in the objectives' units: ``best latency [ms]``."""
+    row = {}
+    for objective, value in zip(result.problem.objectives, best(result).values(), strict=True):
+        unit = "" if objective.unit.text == "1" else f" [{objective.unit.text}]"
+        row[f"best {objective.name}{unit}"] = None if value is None else from_base(value, objective.unit)
+    return row
 
 
 def _metrics_shown(problem: Problem, room: int, texts: Mapping[str, list[str]]) -> list[str]:
@@ -51,21 +68,22 @@ def _metrics_shown(problem: Problem, room: int, texts: Mapping[str, list[str]]) 
     ]
 
 
-def point_lines(problem: Problem, points: Sequence[FrontPoint], *, indent: int = 2) -> list[str]:
-    """Designs as a table: what differs between them in columns, what they share in a line above it.
+def point_lines(result: Result, points: Sequence[FrontPoint], *, indent: int = 2) -> list[str]:
+    """Some designs of a result as a table: what differs between them in columns, what they share in a line above it.
 
     When the columns do not fit, the designs follow the table of metrics, one paragraph each.
     """
+    problem = result.problem
     points, left_out = points[:MOST_ROWS], len(points) - MOST_ROWS
     if len(points) == 1:
-        return _single(problem, points[0], indent)
+        return _single(result, points[0], indent)
     varying = [d for d in problem.dimensions if len({repr(p.design[d.name]) for p in points}) > 1]
     names = {d.name for d in varying}
     shared = {name: value for name, value in points[0].design.items() if name not in names}
     lines = paragraph(f"all: {assignments(problem, shared)}", indent=indent, hanging=5) if shared else []
     ties = [[str(p.ties)] for p in points] if any(p.ties > 1 for p in points) else []
     texts = {
-        name: [name, *(metric_text(problem, name, p.metrics.get(name)) for p in points)]
+        name: [name, *(result.metric_text(name, p.metrics.get(name)) for p in points)]
         for name in problem.metrics
     }
     numbers = [["#", *map(str, range(1, len(points) + 1))]]
@@ -94,10 +112,10 @@ def point_lines(problem: Problem, points: Sequence[FrontPoint], *, indent: int =
     return lines
 
 
-def _single(problem: Problem, point: FrontPoint, indent: int) -> list[str]:
-    lines = paragraph(design_text(problem, point.design), indent=indent)
+def _single(result: Result, point: FrontPoint, indent: int) -> list[str]:
+    lines = paragraph(design_text(result.problem, point.design), indent=indent)
     metrics = ", ".join(
-        f"{name} {metric_text(problem, name, point.metrics.get(name))}" for name in problem.metrics
+        f"{name} {result.metric_text(name, point.metrics.get(name))}" for name in result.problem.metrics
     )
     lines += paragraph(metrics, indent=indent)
     if point.ties > 1:

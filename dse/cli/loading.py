@@ -11,7 +11,7 @@ from dse.cli.emit import note
 if TYPE_CHECKING:
     from dse.problem import Problem
 
-__all__ = ["check_run", "is_run", "load_space", "not_run", "solver_options", "tell_warnings", "unchecked"]
+__all__ = ["check_run", "is_run", "load_space", "not_run", "solver_options", "tell_warnings", "warnings_of"]
 
 
 def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
@@ -25,13 +25,16 @@ def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | 
     if Path(space).is_dir():
         hint = "a run: use dse resume, verify or plot" if is_run(space) else "a folder"
         raise InputError(f"{space!r} is {hint}, but a space is a YAML file or the name of a shipped space")
+    path = Path(space)
+    if len(path.parts) > 1 and not path.parent.is_dir():
+        raise InputError(f"there is no file {space!r}: the folder {str(path.parent)!r} does not exist")
     problem = load(space, settings, code=bool(code))
-    if code is False and (names := unchecked(problem)):
+    if code is False and (names := _code(problem)):
         raise InputError(f"{space!r} runs code ({', '.join(names)}), which --no-code refuses")
     return problem
 
 
-def unchecked(problem: Problem) -> list[str]:
+def _code(problem: Problem) -> list[str]:
     """What of a problem is code: a Python cost function, a measuring program or function."""
     found = []
     if problem.cost:
@@ -43,7 +46,7 @@ def unchecked(problem: Problem) -> list[str]:
 
 def not_run(problem: Problem, code: bool | None) -> list[str]:
     """What a command that only looks at a space leaves alone, and who runs it."""
-    found = unchecked(problem)
+    found = _code(problem)
     if code:
         found = found[1:] if problem.cost else found
     return [
@@ -57,13 +60,14 @@ def is_run(path: str | Path) -> bool:
     return (Path(path) / "manifest.json").is_file()
 
 
-def check_run(path: Path) -> None:
-    """Makes sure that a path is a run.
+def check_run(path: Path, *, code: bool = True) -> None:
+    """Makes sure that a path is a run; without ``code``, of a space that runs no code.
 
     Raises:
         InputError: it is not.
     """
     from dse.errors import InputError
+    from dse.study.manifest import Manifest
 
     if not is_run(path):
         what = (
@@ -74,6 +78,8 @@ def check_run(path: Path) -> None:
             else "is no folder"
         )
         raise InputError(f"{path} {what}; a run is a folder that dse search --out FOLDER wrote")
+    if not code and (manifest := Manifest.read(path)).source:
+        load_space(manifest.source, manifest.overrides, code=False)
 
 
 def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
@@ -86,7 +92,13 @@ def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Map
     return options
 
 
+def warnings_of(problem: Problem) -> list[str]:
+    """The problem's warnings but for the one on code that was left alone, which :func:`not_run` tells."""
+    skipped = f"the cost function {problem.cost} was not imported"
+    return [warning for warning in problem.warnings if not warning.startswith(skipped)]
+
+
 def tell_warnings(problem: Problem) -> None:
     """The problem's warnings, as notes."""
-    for warning in problem.warnings:
+    for warning in warnings_of(problem):
         note(f"warning: {warning}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from dse.cli.designs import metric_text
 from dse.cli.text import paragraph, plural
 from dse.evaluation import evaluate_nodes
+from dse.evaluation.sentence import sentence
 from dse.problem import Constraint, Problem
 from dse.study.result import Miss, Relaxation, Result, design_text
 from dse.units import format_value
+
+if TYPE_CHECKING:
+    from dse.study.unlock import Unlock
 
 __all__ = ["bound_text", "failure_lines", "miss_text"]
 
@@ -20,55 +22,53 @@ _STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
 
 
-class UnlockLike(Protocol):
-    """A set of dimensions that a team would have to be given, and what it gets."""
-
-    @property
-    def dimensions(self) -> tuple[str, ...]:
-        """The names of the dimensions."""
-        ...
-
-    @property
-    def feasible(self) -> int:
-        """Feasible designs with them freed."""
-        ...
+def _numbers(miss: Miss) -> dict[str, float]:
+    """The metrics of a design that are numbers; those that were measured are known from here alone."""
+    return {name: value for name, value in miss.metrics.items() if isinstance(value, float)}
 
 
 def bound_text(problem: Problem, constraint: Constraint, miss: Miss) -> str:
     """``<= 10 ms``: the bound of a constraint for one design, with its value."""
-    measured = {name: value for name, value in miss.metrics.items() if isinstance(value, float)}
-    value = evaluate_nodes(problem, miss.design, [constraint.bound.rhs], measured)[constraint.bound.rhs]
+    rhs = constraint.bound.rhs
+    value = evaluate_nodes(problem, miss.design, [rhs], _numbers(miss))[rhs]
     text = format_value(value, constraint.unit) if isinstance(value, float) else str(value)
     return text if constraint.bound.op == "==" else f"{constraint.bound.op} {text}"
 
 
-def miss_text(problem: Problem, miss: Miss) -> str:
+def miss_text(result: Result, miss: Miss) -> str:
     """``latency 57 ms, 47 ms over <= 10 ms; ...``: what a design misses, and by how much."""
-    by_name = {constraint.name: constraint for constraint in problem.constraints}
+    by_name = {constraint.name: constraint for constraint in result.problem.constraints}
     parts = []
     for name, amount in miss.violations.items():
         if name not in by_name:
             parts.append(f"{name} does not hold")
             continue
-        parts.append(_missed(problem, by_name[name], amount, miss))
+        parts.append(_missed(result, by_name[name], amount, miss))
     return "; ".join(parts) or "meets every constraint"
 
 
-def _missed(problem: Problem, constraint: Constraint, amount: float, miss: Miss) -> str:
-    because = f" ({constraint.because})" if constraint.because else ""
-    if constraint.bound.op == "holds":
-        return f"{constraint.text} does not hold{because}"
-    bound = bound_text(problem, constraint, miss)
-    by = "just" if amount < _STRICT else format_value(amount, constraint.unit)
-    gap = f"{by} {_SHORT[constraint.bound.op]} {bound}"
+def _missed(result: Result, constraint: Constraint, amount: float, miss: Miss) -> str:
+    gap = _gap(result.problem, constraint, amount, miss)
     if constraint.metric:
-        return f"{constraint.metric} {metric_text(problem, constraint.metric, miss.metrics.get(constraint.metric))}, {gap}{because}"
-    return f"{constraint.text}: {gap}{because}"
+        value = result.metric_text(constraint.metric, miss.metrics.get(constraint.metric))
+        return f"{constraint.metric} {value}, {gap}"
+    return f"{constraint.text}{' ' if constraint.bound.op == 'holds' else ': '}{gap}"
+
+
+def _gap(problem: Problem, constraint: Constraint, amount: float, miss: Miss) -> str:
+    """``47 ms over <= 10 ms``, and the constraint's sentence on this design."""
+    op, because = constraint.bound.op, ""
+    if constraint.because:
+        because = f" ({sentence(problem, constraint.because, miss.design, _numbers(miss))})"
+    if op == "holds":
+        return f"does not hold{because}"
+    by = "just" if amount < _STRICT else format_value(amount, constraint.unit)
+    return f"{by} {_SHORT[op]} {bound_text(problem, constraint, miss)}{because}"
 
 
 def failure_lines(
     result: Result,
-    unlocks: tuple[UnlockLike, ...] = (),
+    unlocks: tuple[Unlock, ...] = (),
     departures: tuple[str, ...] = (),
     *,
     indent: int = 2,
@@ -81,14 +81,13 @@ def failure_lines(
     elif miss is None:
         lines += paragraph("no design could be judged; see the failures", indent=indent)
     else:
-        lines += paragraph(f"nearest miss: {miss_text(problem, miss)}", indent=indent)
+        lines += paragraph(f"nearest miss: {miss_text(result, miss)}", indent=indent)
         lines += paragraph(design_text(problem, miss.design), indent=indent + 2)
     if result.relaxations:
         lines += paragraph("smallest relaxations, each of which is enough:", indent=indent)
     for relaxation in result.relaxations:
         same = miss is not None and relaxation.miss.design == miss.design
-        text = _relaxed(problem, relaxation)
-        lines += paragraph(f"{text} (the nearest miss)" if same else text, indent=indent + 2)
+        lines += paragraph(_relaxed(result, relaxation, same=same), indent=indent + 2)
         if not same:
             lines += paragraph(design_text(problem, relaxation.miss.design), indent=indent + 4)
     for unlock in unlocks:
@@ -104,32 +103,23 @@ def failure_lines(
     return lines
 
 
-def _relaxed(problem: Problem, relaxation: Relaxation) -> str:
+def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:
     """``latency by 47 ms: the lowest of a design that meets the rest is 57 ms, 47 ms over <= 10 ms``."""
+    problem, miss = result.problem, relaxation.miss
     by_name = {constraint.name: constraint for constraint in problem.constraints}
-    miss = relaxation.miss
     steps = []
     for name in relaxation.constraints:
         constraint, amount = by_name[name], miss.violations.get(name, 0.0)
-        by = "" if constraint.bound.op == "holds" else f" by {format_value(amount, constraint.unit)}"
-        steps.append(f"{name}{by}")
-    return f"{' and '.join(steps)}: {_why_so_much(problem, relaxation, by_name)}"
-
-
-def _why_so_much(problem: Problem, relaxation: Relaxation, by_name: Mapping[str, Constraint]) -> str:
-    """What the design behind a relaxation is: of one plain bound, the extreme of its metric."""
-    miss = relaxation.miss
+        measurable = constraint.bound.op != "holds" and amount >= _STRICT
+        steps.append(f"{name} by {format_value(amount, constraint.unit)}" if measurable else name)
+    what = " and ".join(steps)
     rest = " that meets the rest" if len(by_name) > len(relaxation.constraints) else ""
     constraint = by_name[relaxation.constraints[0]]
-    plain = (
-        constraint.metric
-        and constraint.bound.op in _EXTREME
-        and not problem.graph[constraint.bound.rhs].support
-    )
-    if len(relaxation.constraints) > 1 or not plain:
-        return f"the closest design{rest} has {miss_text(problem, miss)}"
-    assert constraint.metric is not None
-    amount = miss.violations.get(constraint.name, 0.0)
-    gap = f"{format_value(amount, constraint.unit)} {_SHORT[constraint.bound.op]} {bound_text(problem, constraint, miss)}"
-    value = metric_text(problem, constraint.metric, miss.metrics.get(constraint.metric))
-    return f"the {_EXTREME[constraint.bound.op]} {constraint.metric} of a design{rest} is {value}, {gap}"
+    extreme = _EXTREME.get(constraint.bound.op)
+    if extreme and constraint.metric and len(steps) == 1 and not problem.graph[constraint.bound.rhs].support:
+        value = result.metric_text(constraint.metric, miss.metrics.get(constraint.metric))
+        gap = _gap(problem, constraint, miss.violations.get(constraint.name, 0.0), miss)
+        what += f": the {extreme} {constraint.metric} of a design{rest} is {value}, {gap}"
+    elif not same:
+        what += f": the closest design{rest} has {miss_text(result, miss)}"
+    return f"{what} (the nearest miss)" if same else what

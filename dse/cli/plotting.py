@@ -11,18 +11,18 @@ from dse.study.registry import reports
 __all__ = ["render_front"]
 
 
-def render_front(shown: Any, stem: Path) -> list[Path]:
-    """Draws a comparison or a result; returns the files written.
+def render_front(shown: Any, stem: Path, *, x: str | None = None, y: str | None = None) -> list[Path]:
+    """Draws a comparison or a result, with ``x`` across and ``y`` up; returns the files written.
 
     An ending of letters asks for that format; a path without one gets an ending for each usual format.
 
     Raises:
-        InputError: no report of this name is installed, the format is unknown, or a file cannot be written.
+        InputError: no report of this name is installed, the format or an axis is unknown, or a file cannot be
+            written.
     """
     known = reports()
     if "front" not in known:
         raise InputError("no report named 'front' is installed")
     ending = stem.suffix[1:]
-    if ending.isalpha():
-        return list(known["front"](shown, stem.with_suffix(""), (ending.lower(),)))
-    return list(known["front"](shown, stem))
+    formats = (ending.lower(),) if ending.isalpha() else None
+    return list(known["front"](shown, stem.with_suffix("") if formats else stem, formats, x=x, y=y))

@@ -6,39 +6,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-__all__ = ["Reported", "progress_bar"]
+    from dse.study.progress import Progress
+
+__all__ = ["progress_bar"]
 
 _PATIENCE = 0.5
 """Seconds before the bar appears, so that short searches show none."""
 
 
-class Reported(Protocol):
-    """What a search reports while it runs."""
-
-    @property
-    def done(self) -> int:
-        """Designs or trials finished."""
-        ...
-
-    @property
-    def share(self) -> float:
-        """The share finished, 0 to 1."""
-        ...
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-        ...
-
-
 @contextmanager
-def progress_bar(label: str = "searching") -> Iterator[Callable[[Any], None] | None]:
-    """Yields what to call with each :class:`Reported`; None when standard error is no terminal."""
+def progress_bar(label: str = "searching") -> Iterator[Callable[[Progress], None] | None]:
+    """Yields what to call with how far a run is; None when standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -55,7 +38,7 @@ class _Bar:
         self.started = time.monotonic()
         self.shown: RichProgress | None = None
 
-    def update(self, reported: Reported) -> None:
+    def update(self, reported: Progress) -> None:
         elapsed = time.monotonic() - self.started
         if self.shown is None:
             if elapsed < _PATIENCE:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from dse.cli.loading import solver_options
 from dse.cli.progress import progress_bar
-from dse.errors import InputError, Interrupted, nearest
+from dse.errors import InputError, Interrupted
 from dse.problem import Problem
 from dse.study.compare import SURVEY_LIMIT
 from dse.study.result import Result
@@ -38,9 +36,11 @@ def run_search(
     """One search, as the command line's options describe it.
 
     Raises:
+        InputError: ``objective`` without ``top``.
         Interrupted: it was stopped with Ctrl-C; with ``out`` its state is kept.
     """
-    options = dict(solver_options(sampler, extra))
+    if objective is not None and top is None:
+        raise InputError("--objective chooses what --top ranks by; give --top K as well")
     study = Study(
         problem,
         team=team,
@@ -49,20 +49,10 @@ def run_search(
         folder=out,
         workers=workers,
         top=top or 0,
-        objective=_objective(problem, top, objective),
-        options=options,
+        objective=objective,
+        options=solver_options(sampler, extra),
     )
     return finish(study, out, n_trials=n_trials, timeout=timeout, label=label)
-
-
-def _objective(problem: Problem, top: int | None, name: str | None) -> str | None:
-    """The objective that ``--top`` ranks by."""
-    known = [o.name for o in problem.objectives]
-    if name is not None and top is None:
-        raise click.UsageError("--objective chooses what --top ranks by; give --top K as well")
-    if name is not None and name not in known:
-        raise InputError(f"unknown objective {name!r}{nearest(name, known)}")
-    return name or (known[0] if top is not None else None)
 
 
 def finish(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from dse.cli.designs import ambitions, point_lines
-from dse.cli.misses import UnlockLike, failure_lines
+from dse.cli.misses import failure_lines
 from dse.cli.text import aligned, count, paragraph, plural, wrapped
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
 from dse.study.result import Result, Trait
+
+if TYPE_CHECKING:
+    from dse.study.unlock import Unlock
 
 __all__ = [
     "account_lines",
     "front_lines",
     "funnel_lines",
     "heading",
+    "help_data",
     "nothing",
     "result_lines",
     "solver_lines",
@@ -108,7 +113,7 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
         title = f"best design ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
-    return [*paragraph(title), *point_lines(problem, points, indent=indent)]
+    return [*paragraph(title), *point_lines(result, points, indent=indent)]
 
 
 def _trait_text(problem: Problem, trait: Trait) -> str:
@@ -144,9 +149,15 @@ def nothing(result: Result) -> str:
     return f"no feasible design among {plural(result.funnel.legal, 'legal design')}{tried}"
 
 
+def help_data(unlocks: tuple[Unlock, ...], departures: tuple[str, ...]) -> dict[str, Any]:
+    """What would help a team that found nothing, as JSON values."""
+    found = [{"dimensions": list(unlock.dimensions), "feasible": unlock.feasible} for unlock in unlocks]
+    return {"unlocks": found, "departures": list(departures)}
+
+
 def result_lines(
     result: Result,
-    unlocks: tuple[UnlockLike, ...] = (),
+    unlocks: tuple[Unlock, ...] = (),
     departures: tuple[str, ...] = (),
     *,
     objective: str | None = None,

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.cli.comparing import best
-from dse.cli.designs import ambitions, assignments, metric_text
+from dse.cli.designs import ambitions, assignments, best, best_row, best_values
 from dse.cli.text import aligned, count, paragraph, width
-from dse.problem import Problem
-from dse.study.result import FrontPoint, Result, number
-from dse.units import from_base
+from dse.study.result import FrontPoint, Result, point_row
 
-__all__ = ["sweep_columns", "sweep_data", "sweep_lines", "sweep_rows"]
+__all__ = ["sweep_data", "sweep_lines", "sweep_rows"]
 
 Swept = Sequence[tuple[tuple[tuple[str, str], ...], Result]]
 """For each combination: the swept settings, and the result."""
@@ -48,11 +45,7 @@ def sweep_lines(results: Swept) -> list[str]:
     ]
     rows = [header]
     for settings, result in results:
-        values = [best(result, objective) for objective in problem.objectives]
-        texts = [
-            "-" if v is None else metric_text(result.problem, o.name, v)
-            for v, o in zip(values, problem.objectives, strict=True)
-        ]
+        texts = [result.metric_text(name, value) for name, value in best(result).items()]
         least = "" if result.funnel.exact else ">= "
         counts = [f"{least}{count(result.funnel.legal)}", f"{least}{count(result.funnel.feasible)}"]
         rows.append(
@@ -93,49 +86,29 @@ def _design_lines(results: Swept) -> list[str]:
     return lines
 
 
-def _best_column(problem: Problem, at: int) -> str:
-    objective = problem.objectives[at]
-    return f"best {objective.name}" + ("" if objective.unit.text == "1" else f" [{objective.unit.text}]")
-
-
-def sweep_columns(results: Swept) -> list[str]:
-    """The columns of :func:`sweep_rows`; of one objective, the best design too."""
-    problem = results[0][1].problem
-    bests = [_best_column(problem, at) for at in range(len(problem.objectives))]
-    designs = ["index", *problem.names] if len(problem.objectives) == 1 else []
-    return [*(name for name, _ in results[0][0]), "legal", "feasible", *bests, "front", *designs]
-
-
 def sweep_rows(results: Swept) -> list[dict[str, Any]]:
-    """One flat row for each value; best values in the objective's unit."""
-    rows = []
-    for settings, result in results:
-        problem = result.problem
-        row: dict[str, Any] = dict(settings)
-        row |= {"legal": result.funnel.legal, "feasible": result.funnel.feasible, "front": len(result.front)}
-        for at, objective in enumerate(problem.objectives):
-            value = best(result, objective)
-            row[_best_column(problem, at)] = None if value is None else from_base(value, objective.unit)
+    """One flat row for each value; best values in the objective's unit, and of one objective the best design.
+
+    All rows have the same columns.
+    """
+    return [_row(settings, result) for settings, result in results]
+
+
+def _row(settings: tuple[tuple[str, str], ...], result: Result) -> dict[str, Any]:
+    problem = result.problem
+    row: dict[str, Any] = dict(settings)
+    row |= {"legal": result.funnel.legal, "feasible": result.funnel.feasible, **best_row(result)}
+    row["front"] = len(result.front)
+    if len(problem.objectives) == 1:
         point = _single(result)
-        if point is not None:
-            row["index"] = point.index
-            for dimension in problem.dimensions:
-                held = point.design[dimension.name]
-                row[dimension.name] = from_base(held, dimension.unit) if type(held) is float else held
-        rows.append(row)
-    return rows
+        design = {} if point is None else point_row(problem, point)
+        row |= {name: design.get(name) for name in ("index", *problem.names)}
+    return row
 
 
 def sweep_data(results: Swept) -> list[dict[str, Any]]:
     """One JSON object for each value, with its full result; best values in base units."""
     return [
-        {
-            "settings": dict(settings),
-            "best": {
-                o.name: None if (value := best(result, o)) is None else number(value)
-                for o in result.problem.objectives
-            },
-            "result": result.to_dict(),
-        }
+        {"settings": dict(settings), "best": best_values(result), "result": result.to_dict()}
         for settings, result in results
     ]

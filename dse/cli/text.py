@@ -13,8 +13,8 @@ GAP = 2
 """Blanks between columns."""
 
 _GLUE = "\N{NO-BREAK SPACE}"
-_BETWEEN = re.compile(r"(?<=\d) (?=[A-Za-z%])|(?<=[<>=]) (?=\d)")
-"""The blank of ``57 ms`` and of ``<= 10``."""
+_BETWEEN = re.compile(r"(?<![\w=.])(-?\d[\d.,]*(?:e[+-]?\d+)?|[<>]=?|==) (?=[\w%])")
+"""``57 ms`` and ``<= 10``, up to their blank; but not ``batch=32 chip=old``, which may be broken anywhere."""
 
 
 def width() -> int:
@@ -30,7 +30,7 @@ def count(number: int) -> str:
 
 def plural(number: int, word: str) -> str:
     """``1 design``, ``480 designs``."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -83,7 +83,7 @@ def paragraph(text: str, *, indent: int = 0, hanging: int = 2) -> list[str]:
 
 def _fill(text: str, room: int, first: str = "", later: str = "") -> list[str]:
     lines = textwrap.wrap(
-        _BETWEEN.sub(_GLUE, text),
+        _BETWEEN.sub(rf"\1{_GLUE}", text),
         room,
         initial_indent=first,
         subsequent_indent=later,

@@ -38,7 +38,7 @@ def cost(a):
 def test_a_right_file(dse: Dse) -> None:
     ran = dse("check", "camera")
     said = "480 designs; 6 dimensions, 2 rules, 3 metrics, 2 objectives, 3 constraints, 3 teams"
-    assert (ran.code, ran.out, ran.err) == (0, f"ok: camera: {said}\n", "")
+    assert (ran.code, " ".join(ran.out.split()), ran.err) == (0, f"ok: camera: {said}", "")
 
 
 def test_every_error_with_its_place(dse: Dse, write: Write) -> None:
@@ -69,7 +69,9 @@ def test_code_is_left_alone_unless_asked_for(dse: Dse, write: Write, tmp_path: P
     write(COST, "cost.py")
     ran = dse("check", path)
     assert ran.code == 0
-    assert "not checked: cost ./cost.py:cost: --code imports it\n" in ran.err
+    assert ran.err == "not checked: cost ./cost.py:cost: --code imports it\n"
+    found = json.loads(dse("check", path, "--format", "json").out)
+    assert (found["warnings"], found["not_checked"]) == ([], ["cost ./cost.py:cost: --code imports it"])
     assert dse("show", path).code == 0
     assert not (tmp_path / "ran").exists()
 
@@ -108,3 +110,14 @@ def test_a_measuring_program_is_never_run_by_check(dse: Dse, write: Write, tmp_p
     ran = dse("check", path, "--code")
     assert (ran.code, ran.err) == (0, "not checked: measure touch ran: only a search runs it\n")
     assert not (tmp_path / "ran").exists()
+
+
+def test_one_is_not_many(dse: Dse, write: Write) -> None:
+    path = write(
+        "dse: 1\nname: one\ndimensions: {a: [1]}\nmetrics: {m: {expr: a, unit: 1}}\nobjectives: {m: minimize}\n"
+        "teams: {t: {}}\n"
+    )
+    for command in ("check", "show", "compare"):
+        out = dse(command, path).out
+        assert "1 designs" not in out
+        assert "1 design" in out

@@ -47,6 +47,36 @@ def test_out_writes_tables_and_plots(dse: Dse, tmp_path: Path) -> None:
         ("mlsys", "312", "8"),
     ]
     assert teams[2]["best accuracy [percent]"] == "91.9"
+    assert [(t["unlocked by"], t["nearest miss"]) for t in teams] == [
+        ("engine + hardware", "accuracy 86.1 %, 3.9 % under >= 90 %"),
+        ("format or distill", "accuracy 89.8 %, 0.2 % under >= 90 %"),
+        ("", ""),
+    ]
+
+
+def test_every_front_csv_is_written_alike(dse: Dse, tmp_path: Path) -> None:
+    assert dse("compare", "camera", "--team", "mlsys", "--out", tmp_path / "teams").code == 0
+    assert dse("search", "camera", "--team", "mlsys", "--out", tmp_path / "run").code == 0
+    searched = (tmp_path / "run" / "front.csv").read_text(encoding="utf-8").splitlines()
+    compared = (tmp_path / "teams" / "front.csv").read_text(encoding="utf-8").splitlines()
+    assert compared == [f"team,{searched[0]}", *(f"mlsys,{line}" for line in searched[1:])]
+    assert dse("search", "camera", "--team", "mlsys", "--format", "csv").out.splitlines() == searched
+    table = dse("compare", "camera", "--team", "mlsys", "--format", "csv").out
+    assert table == (tmp_path / "teams" / "teams.csv").read_text(encoding="utf-8")
+
+
+def test_teams_that_lose_designs_in_different_ways(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        "dse: 1\nname: n\ndimensions: {a: [0, 1, 2, 3]}\n"
+        "metrics: {m: {expr: 1 / a, unit: 1}, k: {expr: (a - 2) / (a - 2), unit: 1}}\n"
+        "objectives: {m: minimize}\nconstraints: {k: '>= 0'}\n"
+        "teams: {one: {a: [1]}, most: {a: [0, 1]}, rest: {a: [2, 3]}}\n"
+    )
+    rows = [line.split() for line in dse("compare", path).out.splitlines()]
+    assert ["lost", "to", "m", "finite", "0", "1", "0"] in rows
+    assert ["failed", "0", "0", "1"] in rows
+    (one, most, rest) = csv.DictReader(io.StringIO(dse("compare", path, "--format", "csv").out))
+    assert [row["lost to m finite"] for row in (one, most, rest)] == ["0", "1", "0"]
 
 
 def test_compare_as_data(dse: Dse) -> None:
@@ -120,9 +150,9 @@ def test_sweep_as_data(dse: Dse, write: Callable[..., Path]) -> None:
     rows = list(csv.DictReader(io.StringIO(dse("sweep", path, *words, "--format", "csv").out)))
     assert [(r["n_gpus"], r["limit"], r["feasible"], r["best time [ms]"], r["split"]) for r in rows] == [
         ("8", "10 ms", "0", "", ""),
-        ("8", "100 ms", "4", "30", "2"),
+        ("8", "100 ms", "4", "30.0", "2.0"),
         ("16", "10 ms", "0", "", ""),
-        ("16", "100 ms", "5", "20", "2"),
+        ("16", "100 ms", "5", "20.0", "2.0"),
     ]
     found = json.loads(dse("sweep", path, *words, "--format", "json").out)
     assert found[1]["settings"] == {"n_gpus": "8", "limit": "100 ms"}
@@ -157,3 +187,13 @@ def test_plot_of_a_space(dse: Dse, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.svg"]
     assert "did you mean 'png'?" in dse("plot", "camera", "-o", tmp_path / "x.jpg").err
     assert dse("plot", "camera", "--team", "ml", "-o", tmp_path / "y.svg").code == 1
+
+
+def test_the_axes_of_a_plot(dse: Dse, tmp_path: Path) -> None:
+    path = tmp_path / "x.svg"
+    words = ["--team", "mlsys", "-o", path]
+    assert dse("plot", "camera", "--x", "memory", "--y", "accuracy", *words).code == 0
+    text = path.read_text(encoding="utf-8")
+    assert "memory [MB]" in text
+    assert "latency [ms]" not in text
+    assert "did you mean 'memory'?" in dse("plot", "camera", "--y", "memroy", *words).err

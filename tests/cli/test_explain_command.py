@@ -113,3 +113,49 @@ def test_a_value_within_a_continuous_dimension(dse: Dse, write: Callable[..., Pa
     assert "m = 2.5 ms" in ran.out
     for wrong, said in (("t=2 ms", "from 0.5 ms to 1.5 ms"), ("t=1", "needs ms"), ("t=1 GB", "needs ms")):
         assert said in dse("explain", path, wrong, "n=2").err
+
+
+MEASURED = """\
+dse: 1
+name: measured
+dimensions: {a: [1, 2]}
+metrics: {t: {unit: ms, measured: true}, u: {unit: 1, measured: true}, both: {expr: t * u * a, unit: ms}}
+objectives: {both: minimize}
+constraints:
+  t: "<= 5 ms"
+  quick: {check: both <= 50 ms, because: "{both} is too slow for {a}"}
+measure: {command: [touch, ran]}
+"""
+
+
+def test_a_measured_design(dse: Dse, tmp_path: Path) -> None:
+    path = tmp_path / "measured.yaml"
+    path.write_text(MEASURED, encoding="utf-8")
+    left_open = dse("explain", path, "a=2")
+    assert left_open.code == 1
+    assert "undecided: t, u must be measured" in left_open.out
+    fine = dse("explain", path, "a=2", "--measured", "t=2 ms", "--measured", "u=3")
+    assert fine.code == 0
+    assert "both = 12 ms" in fine.out
+    slow = dse("explain", path, "a=2", "--measured", "t=0.01 s", "--measured", "u=3")
+    assert slow.code == 1
+    assert "t <= 5 ms: 10 ms is 5 ms over 5 ms, NOT met" in slow.out
+    assert "NOT met: 60 ms is too slow for 2" in slow.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--measured", "t=2 GB", "--measured", "u=3"], "t is in ms"),
+        (["--measured", "t=2 ms"], "no value for u"),
+        (["--measured", "v=2 ms"], "'v' is no measured metric"),
+        (["--measured", "both=2 ms"], "'both' is no measured metric"),
+        (["--measured", "t"], "expected name=value"),
+    ],
+)
+def test_measured_mistakes(dse: Dse, tmp_path: Path, words: list[str], said: str) -> None:
+    path = tmp_path / "measured.yaml"
+    path.write_text(MEASURED, encoding="utf-8")
+    ran = dse("explain", path, "a=2", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err

@@ -87,7 +87,10 @@ def test_usage_errors(dse: Callable[..., Any], words: list[str], said: str) -> N
             ["show", "tests"],
             "error: 'tests' is a folder, but a space is a YAML file or the name of a shipped space\n",
         ),
-        (["show", "missing/x.yaml"], "error: there is no file 'missing/x.yaml'; known: camera\n"),
+        (
+            ["show", "missing/x.yaml"],
+            "error: there is no file 'missing/x.yaml': the folder 'missing' does not exist\n",
+        ),
         (["show", "camera", "--set", "max_latncy=5 ms"], "did you mean 'max_latency'?\n"),
         (["show", "camera", "--set", "max_latency=5"], "write 5 ms\n"),
     ],

@@ -39,7 +39,7 @@ def test_the_starter_teaches_every_section() -> None:
     assert all(f"\n{section}:" in text for section in sections)
     assert "dse check mine.yaml" in text
     assert "@" not in text
-    assert max(map(len, text.splitlines())) <= 120
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_the_default_file_is_named_after_the_space(

@@ -39,7 +39,7 @@ def test_the_best_designs_of_one_objective(dse: Dse) -> None:
     assert [(row["accuracy [percent]"], row["latency [ms]"]) for row in rows] == [
         ("90.3", "5.75"),
         ("90.9", "5.75"),
-        ("90.4", "8"),
+        ("90.4", "8.0"),
     ]
     table = dse("search", "camera", "--top", "3").out
     assert "best 3 designs by accuracy" in table
@@ -66,7 +66,7 @@ def test_csv_is_clean(dse: Dse) -> None:
     ran = dse("search", "camera", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert [(row["index"], row["pruning"], row["distill"], row["latency [ms]"]) for row in rows] == [
-        ("319", "none", "true", "8"),
+        ("319", "none", "true", "8.0"),
         ("327", "structured", "true", "5.75"),
     ]
     nothing = dse("search", "camera", "--team", "ml", "--format", "csv")
@@ -83,6 +83,91 @@ def test_json_is_the_result(dse: Dse) -> None:
         sum(found["accounting"][part] for part in ("outside", "illegal", "evaluated", "pruned", "unvisited"))
         == 480
     )
+
+
+def test_json_says_what_would_help(dse: Dse) -> None:
+    found = json.loads(dse("search", "camera", "--team", "systems", "--format", "json").out)
+    assert {tuple(u["dimensions"]): u["feasible"] for u in found["unlocks"]} == {
+        ("format",): 1,
+        ("distill",): 1,
+    }
+    assert found["departures"]
+    (systems,) = json.loads(dse("compare", "camera", "--team", "systems", "--format", "json").out)["teams"]
+    assert {key: found[key] for key in ("unlocks", "departures")} == {
+        key: systems[key] for key in ("unlocks", "departures")
+    }
+
+
+BECAUSE = """\
+dse: 1
+name: because
+dimensions: {size: [3, 5], pace: {choices: [20, 40], unit: ms}, kind: [plain, odd]}
+metrics: {time: {expr: size * pace, unit: ms}}
+objectives: {time: minimize}
+constraints:
+  fits: {check: size <= 2, because: "{size} of {kind} in {pace} take {time}"}
+  even: {check: "kind == 'odd'", because: "{kind} is not odd"}
+"""
+
+
+def test_a_constraints_sentence_is_the_same_everywhere(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(BECAUSE)
+    words = "size=3 pace='20 ms' kind=plain"
+    found = " ".join(dse("search", path, "--set", "constraints.even.check=size <= 1").out.split())
+    assert "size <= 2: 1 over <= 2 (3 of plain in 20 ms take 60 ms); " in found
+    assert "size <= 1: 2 over <= 1 (plain is not odd)" in found
+    assert words in found
+    assert "Template" not in found
+    taken = " ".join(dse("explain", path, "size=3", "pace=20 ms", "kind=plain").out.split())
+    assert "NOT met: 3 of plain in 20 ms take 60 ms" in taken
+    assert "kind == 'odd': does not hold: plain is not odd" in taken
+
+
+def test_a_condition_that_does_not_hold_has_its_sentence(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        BECAUSE.replace("[plain, odd]", "[plain, dull]").replace(
+            "kind == 'odd'", "kind not in ['plain', 'dull']"
+        )
+    )
+    found = " ".join(dse("search", path, "--set", "constraints.fits.check=size <= 4").out.split())
+    assert "does not hold (plain is not odd)" in found
+
+
+def test_the_ranking_is_named_after_resuming(dse: Dse, tmp_path: Path) -> None:
+    words = ["--top", "2", "--objective", "latency"]
+    searched = dse("search", "camera", *words, "--out", tmp_path / "run")
+    assert "best 2 designs by latency" in searched.out
+    assert dse("resume", tmp_path / "run").out == searched.out
+
+
+CODED = """\
+dse: 1
+name: coded
+dimensions: {a: [1, 2]}
+metrics: {m: {unit: 1}}
+objectives: {m: minimize}
+cost: ./cost.py:cost
+"""
+
+
+@pytest.mark.parametrize("command", ["resume", "verify", "plot"])
+def test_code_of_a_run_can_be_refused(
+    dse: Dse, write: Callable[..., Path], tmp_path: Path, command: str
+) -> None:
+    path, ran = write(CODED), tmp_path / "ran"
+    write(f"open({str(ran)!r}, 'w').close()\ndef cost(a):\n    return {{'m': a * 2}}\n", "cost.py")
+    run = tmp_path / "run"
+    assert dse("search", path, "--out", run).code == 0
+    ran.unlink()
+    refused = dse(command, run, "--no-code")
+    assert (refused.code, refused.out) == (2, "")
+    assert "runs code (cost ./cost.py:cost), which --no-code refuses" in refused.err
+    assert not ran.exists()
+    output = ["-o", tmp_path / "x.svg"] if command == "plot" else []
+    assert dse(command, run, *output).code == 0
+    assert ran.exists()
+    assert dse("search", "camera", "--out", tmp_path / "camera").code == 0
+    assert dse(command, tmp_path / "camera", "--no-code", *output).code == 0
 
 
 def test_settings_change_the_answer_and_are_shown(dse: Dse) -> None:

@@ -23,6 +23,15 @@ def test_a_number_stays_with_its_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert paragraph(text) == ["x" * 56, "  57 ms, 47 ms over <= 10 ms"]
 
 
+def test_a_design_may_be_broken_between_any_two_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert paragraph("x" * 52 + " n=32 m=16 format=int8 k=2") == [
+        "x" * 52 + " n=32",
+        "  m=16 format=int8 k=2",
+    ]
+    assert paragraph("x" * 54 + " t='5 ms' m=16") == ["x" * 54, "  t='5 ms' m=16"]
+
+
 def test_a_long_word_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert paragraph("y" * 100) == ["y" * 100]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from dse.reports.style import BACKGROUND, mark
 from dse.study.accounting import Accounting, Funnel
 from dse.study.compare import Comparison
 from dse.study.result import FrontPoint, Kept, Result
+from dse.study.study import Study
 from tests.reports.samples import build, camera, compared, knobs, sampled, solve
 
 LOWER = {"x": "minimize", "y": "minimize"}
@@ -258,8 +258,9 @@ def test_without_kept_designs_there_is_still_the_front() -> None:
 
 
 def test_a_study_is_drawn_by_its_result() -> None:
-    result = solve(camera(), "mlsys")
-    assert len(front_figure(SimpleNamespace(result=result)).cards) == 312
+    study = Study(camera(), team="mlsys", solver="exhaustive")
+    study.run()
+    assert len(front_figure(study).cards) == 312
 
 
 def test_the_whole_space_stands_behind_teams_that_are_smaller() -> None:

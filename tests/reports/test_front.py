@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dse.errors import InputError
-from dse.reports.front import render, report
-from dse.reports.source import material
-from dse.reports.tables import front_csv, teams_csv
+from dse.reports.front import render
 from dse.study.compare import Comparison
-from tests.reports.samples import build, camera, compared, knobs, solve
+from tests.reports.samples import camera, compared, solve
 
 
 @pytest.fixture(scope="module")
@@ -57,37 +53,11 @@ def test_a_place_that_cannot_be_written(cameras: Comparison, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.svg", "file"]
 
 
-def test_a_report_is_a_folder(cameras: Comparison, tmp_path: Path) -> None:
-    names = [path.name for path in report(cameras, tmp_path / "out")]
-    assert names == ["front.png", "front.svg", "report.html", "teams.csv", "front_by_team.csv"]
-    assert "8 feasible" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-
-
-def test_teams_as_csv(cameras: Comparison) -> None:
-    rows = list(csv.DictReader(io.StringIO(teams_csv(material(cameras)))))
-    assert [row["team"] for row in rows] == ["ml", "systems", "mlsys"]
-    assert [(row["legal"], row["feasible"], row["front"]) for row in rows] == [
-        ("120", "0", "0"),
-        ("7", "0", "0"),
-        ("312", "8", "2"),
-    ]
-    assert rows[0]["unlock"] == "engine + hardware (8)"
-    assert rows[1]["unlock"] == "distill (1) or format (1)"
-    assert rows[1]["nearest_miss"] == "misses accuracy by 0.2 %"
-
-
-def test_the_front_as_csv(cameras: Comparison) -> None:
-    rows = list(csv.DictReader(io.StringIO(front_csv(material(cameras)))))
-    assert {(row["team"], row["accuracy [percent]"], row["latency [ms]"]) for row in rows} == {
-        ("mlsys", "91.9", "8.0"),
-        ("mlsys", "90.9", "5.75"),
-    }
-    assert {row["distill"] for row in rows} == {"true"}
-
-
-def test_a_comparison_without_teams_is_still_a_table() -> None:
-    source = Comparison(build(knobs(), {"x": ("a", "1")}, {"x": "minimize"}), ())
-    assert teams_csv(material(source)).count("\n") == 1
+def test_axes_are_chosen(cameras: Comparison, tmp_path: Path) -> None:
+    (path,) = render(cameras, tmp_path / "a.svg", x="memory", y="accuracy")
+    text = path.read_text(encoding="utf-8")
+    assert "memory [MB]" in text
+    assert "latency [ms]" not in text
 
 
 def test_a_sampled_result_says_at_least(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import click
 
 from dse.cli import emit
 from dse.cli.options import code_option, space_argument
-from dse.cli.text import count, plural
+from dse.cli.text import paragraph, plural
 
 if TYPE_CHECKING:
     from dse.errors import Diagnostic
@@ -29,14 +29,14 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     Errors end with exit code 2. Warnings are things that are allowed but hardly meant: they do not change the exit
     code. No code of the space is run unless --code is given.
     """
-    from dse.cli.loading import load_space, not_run
+    from dse.cli.loading import load_space, not_run, warnings_of
     from dse.errors import SpaceError
     from dse.study.findings import findings
 
     try:
         problem = load_space(space, settings, code=code)
         skipped = not_run(problem, code)
-        warnings = [*problem.warnings, *findings(problem)]
+        warnings = [*warnings_of(problem), *findings(problem)]
     except SpaceError as error:
         if form != "json":
             click.echo(str(error), err=True)
@@ -52,7 +52,7 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
         emit.note(f"warning: {warning}")
     for name in skipped:
         emit.note(f"not checked: {name}")
-    emit.lines([_summary(problem)])
+    emit.lines(paragraph(_summary(problem)))
     return 0
 
 
@@ -60,7 +60,7 @@ def _summary(problem: Problem) -> str:
     size = (
         f"{plural(len(problem.continuous), 'continuous dimension')}"
         if problem.continuous
-        else f"{count(problem.size)} designs"
+        else plural(problem.size, "design")
     )
     parts = [
         plural(len(problem.dimensions), "dimension"),

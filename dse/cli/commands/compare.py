@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,7 @@ def command(
     For a team without a feasible design it says which constraint stands in the way and by how much, and which
     dimensions the team would have to be given. Exits with 1 when no team has a feasible design.
     """
-    from dse.cli.comparing import comparison_columns, comparison_data, comparison_lines, comparison_rows
+    from dse.cli.comparing import comparison_data, comparison_lines, comparison_rows
     from dse.cli.loading import load_space, tell_warnings
     from dse.cli.running import run_search
     from dse.study.compare import compare
@@ -59,7 +58,8 @@ def command(
     if form == "json":
         emit.as_json(comparison_data(comparison))
     elif form == "csv":
-        emit.as_csv(comparison_columns(problem), comparison_rows(comparison))
+        rows = comparison_rows(comparison)
+        emit.as_csv(list(rows[0]), rows)
     else:
         emit.lines(comparison_lines(comparison))
     if out is not None:
@@ -69,26 +69,22 @@ def command(
 
 
 def write_folder(comparison: Comparison, folder: Path) -> list[Path]:
-    """Writes ``teams.csv``, ``front.csv``, ``comparison.json`` and the plot; returns what was written."""
-    from dse.cli.comparing import comparison_columns, comparison_data, comparison_rows
-    from dse.cli.plotting import render_front
-    from dse.study.result import columns, point_row
+    """Writes ``teams.csv``, ``front.csv``, ``comparison.json`` and the plot; returns what was written.
 
-    problem = comparison.problem
+    Raises:
+        StudyError: a file cannot be written.
+    """
+    from dse.cli.comparing import comparison_data, comparison_rows, front_columns, front_rows
+    from dse.cli.plotting import render_front
+    from dse.study.files import csv_text, write_atomic
+
     folder.mkdir(parents=True, exist_ok=True)
-    fronts = [
-        {"team": row.team, **point_row(problem, point)}
-        for row in comparison.rows
-        for point in row.result.front
-    ]
+    teams = comparison_rows(comparison)
     texts = {
-        "teams.csv": emit.csv_text(comparison_columns(problem), comparison_rows(comparison)),
-        "front.csv": emit.csv_text(["team", *columns(problem)], fronts),
-        "comparison.json": json.dumps(comparison_data(comparison), indent=1, ensure_ascii=False) + "\n",
+        "teams.csv": csv_text(list(teams[0]), teams),
+        "front.csv": csv_text(front_columns(comparison), front_rows(comparison)),
+        "comparison.json": emit.json_text(comparison_data(comparison)),
     }
-    written = []
     for name, text in texts.items():
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return [*written, *render_front(comparison, folder / "front")]
+        write_atomic(folder / name, text)
+    return [*(folder / name for name in texts), *render_front(comparison, folder / "front")]

@@ -21,6 +21,13 @@ __all__ = ["command"]
 @team_option()
 @click.option("--index", type=int, help="The design with this index, instead of its values.")
 @click.option(
+    "--measured",
+    multiple=True,
+    type=PAIR,
+    metavar="METRIC=VALUE",
+    help="What a measured metric is of this design, such as latency='8 ms'. Repeatable.",
+)
+@click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or as data."
 )
 @code_option()
@@ -31,6 +38,7 @@ def command(
     values: tuple[tuple[str, str], ...],
     team: str | None,
     index: int | None,
+    measured: tuple[tuple[str, str], ...],
     form: str,
     code: bool,
 ) -> int:
@@ -51,7 +59,7 @@ def command(
         design = problem.design_at(problem.digits_of(index))
     else:
         design = complete(problem, dict(values), team)
-    explanation = explain(problem, design)
+    explanation = explain(problem, design, numbers(problem, dict(measured)))
     if form == "json":
         emit.as_json(explanation_data(problem, explanation))
     else:
@@ -60,6 +68,28 @@ def command(
         emit.note(f"outside: team {team} may not choose this design")
         return 1
     return 0 if explanation.feasible else 1
+
+
+def numbers(problem: Problem, given: dict[str, str]) -> dict[str, float]:
+    """Measured metrics in base units, from their texts: of all of them, or of none.
+
+    Raises:
+        InputError: a metric is unknown, computed or left out, or its value is no number in its unit.
+    """
+    from dse.errors import InputError, nearest
+    from dse.study.measure import Failed, read_metrics
+
+    known = [name for name, metric in problem.metrics.items() if metric.measured]
+    for name in given:
+        if name not in known:
+            raise InputError(f"{name!r} is no measured metric{nearest(name, known)}")
+    missing = [name for name in known if name not in given]
+    if given and missing:
+        raise InputError(f"no value for {', '.join(missing)}; every measured metric needs one")
+    try:
+        return read_metrics(problem, given) if given else {}
+    except Failed as error:
+        raise InputError(str(error)) from None
 
 
 def complete(problem: Problem, given: dict[str, str], team: str | None) -> Design:

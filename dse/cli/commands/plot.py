@@ -24,6 +24,8 @@ __all__ = ["command"]
     metavar="FILE",
     help="Where to; an ending .png, .svg, .pdf or .html draws that format only. Default: NAME-front.",
 )
+@click.option("--x", metavar="NAME", help="Across: a metric, a constraint or index.")
+@click.option("--y", metavar="NAME", help="Up. Default: the objectives, each pair of them.")
 @code_option()
 def command(
     space: str,
@@ -31,6 +33,8 @@ def command(
     settings: tuple[tuple[str, str], ...],
     teams: tuple[str, ...],
     output: Path | None,
+    x: str | None,
+    y: str | None,
     code: bool,
     **options: Any,
 ) -> int:
@@ -39,7 +43,7 @@ def command(
     A space is searched first, once for each of its teams. Infeasible designs are dimmed, constraints are lines, and in
     the HTML file the pointer shows each design.
     """
-    from dse.cli.loading import is_run, load_space
+    from dse.cli.loading import check_run, is_run, load_space
     from dse.cli.plotting import render_front
     from dse.cli.running import run_search
     from dse.study.compare import compare
@@ -49,6 +53,7 @@ def command(
     if is_run(space):
         if settings or teams:
             raise click.UsageError("a finished run is drawn as it is; --set and --team need a space")
+        check_run(Path(space), code=code)
         shown = Study.open(Path(space)).result
         feasible, name = shown.feasible, shown.problem.name
     else:
@@ -59,6 +64,6 @@ def command(
         else:
             shown = run_search(problem, **options)
         feasible = shown.feasible
-    for path in render_front(shown, output or Path(f"{name}-front")):
+    for path in render_front(shown, output or Path(f"{name}-front"), x=x, y=y):
         emit.note(f"wrote {path}")
     return 0 if feasible else 1

@@ -36,26 +36,27 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
     result = run_search(problem, **options)
-    report(result, form, options["out"], options["objective"] or problem.objectives[0].name)
+    report(result, form, options["out"], options["objective"])
     return 0 if result.feasible else 1
 
 
 def report(result: Result, form: str, out: Path | None, objective: str | None = None) -> None:
-    """Print a result in the format that was asked for."""
+    """Print a result in the format that was asked for; its best designs are ranked by ``objective``."""
     from dse.cli.running import help_for
-    from dse.cli.summary import result_lines
+    from dse.cli.summary import help_data, result_lines
     from dse.study.result import columns, point_row
 
     problem = result.problem
+    helped = help_for(result)
     if form == "json":
-        click.echo(result.to_json(), nl=False)
+        emit.as_json({**result.to_dict(), **help_data(*helped), "run": dict(result.run)})
     elif form == "csv":
         points = result.best or result.front
         emit.as_csv(columns(problem), [point_row(problem, point) for point in points])
         if not result.feasible:
-            emit.note("\n".join(result_lines(result, *help_for(result))))
+            emit.note("\n".join(result_lines(result, *helped)))
     else:
-        emit.lines(result_lines(result, *help_for(result), objective=objective))
+        emit.lines(result_lines(result, *helped, objective=objective or problem.objectives[0].name))
     if out is not None:
         resume = f"; go on with dse resume {out}" if result.status == "stopped" else ""
         emit.note(f"kept in {out}{resume}; check with dse verify {out}")

@@ -32,7 +32,7 @@ def command(form: str) -> None:
             continue
         needs = sorted(solver.needs)
         rows.append(
-            {"name": name, "promise": solver.promise, "needs": " ".join(needs), "title": solver.title}
+            {"name": name, "promise": str(solver.promise), "needs": " ".join(needs), "title": solver.title}
         )
     if form == "json":
         emit.as_json(rows)

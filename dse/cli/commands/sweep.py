@@ -32,7 +32,7 @@ def command(space: str, *, settings: Settings, form: str, code: bool, **options:
     """
     from dse.cli.loading import load_space, tell_warnings
     from dse.cli.running import run_search
-    from dse.cli.sweeping import sweep_columns, sweep_data, sweep_lines, sweep_rows
+    from dse.cli.sweeping import sweep_data, sweep_lines, sweep_rows
 
     swept, choices = combinations(settings)
     results: list[tuple[Settings, Result]] = []
@@ -46,7 +46,8 @@ def command(space: str, *, settings: Settings, form: str, code: bool, **options:
     if form == "json":
         emit.as_json(sweep_data(results))
     elif form == "csv":
-        emit.as_csv(sweep_columns(results), sweep_rows(results))
+        rows = sweep_rows(results)
+        emit.as_csv(list(rows[0]), rows)
     else:
         emit.lines(sweep_lines(results))
     return 0 if any(result.feasible for _, result in results) else 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dse.cli import emit
+from dse.cli.options import code_option
 from dse.cli.text import paragraph, plural
 
 __all__ = ["command"]
@@ -27,7 +28,8 @@ __all__ = ["command"]
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or as data."
 )
-def command(run: Path, *, designs: int, seed: int, form: str) -> None:
+@code_option()
+def command(run: Path, *, designs: int, seed: int, form: str, code: bool) -> None:
     """Check the result in the folder RUN against its problem; nothing in the folder is taken on trust.
 
     The problem is loaded again, every design of the front is evaluated again, and the account of all designs must sum
@@ -36,7 +38,7 @@ def command(run: Path, *, designs: int, seed: int, form: str) -> None:
     from dse.cli.loading import check_run
     from dse.study.verify import verify
 
-    check_run(run)
+    check_run(run, code=code)
     verified = verify(run, designs=designs, seed=seed)
     if form == "json":
         emit.as_json({"folder": str(run), "problem": verified.problem.name, "checks": list(verified.checks)})
