@@ -233,11 +233,8 @@ def build_teams(building: Building, problem: Problem) -> dict[str, Team]:
     for name, declared in building.declaration.model.teams.items():
         path: Path = ("teams", name)
         building.locations[f"teams.{name}"] = building.declaration.locate_key(path)
-        if name == "all" or name != name.strip() or set(name) & set("&|"):
-            message = (
-                f"found the team name {name!r}, expected one without & and |, and not 'all' (everything)"
-            )
-            building.report_key(path, message)
+        if name != name.strip() or set(name) & set("&|"):
+            building.report_key(path, f"found the team name {name!r}, expected one without & and |")
             continue
         if isinstance(declared, TeamDecl):
             teams[name] = Team(name, (_box(building, problem, name, declared),), declared.about)
