@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from dse.errors import InputError, Location, nearest
-from dse.expressions import Graph, Kind, Type, Value
+from dse.expressions import Graph, Value
 from dse.problem.parts import Constraint, Dimension, Input, Measurement, Metric, Objective, Rule, shown
 from dse.problem.teams import Box, Team
-from dse.units import Unit, UnitError, dims_text, parse_quantity
+from dse.problem.values import input_value, read_value
+from dse.units import Unit
 
 __all__ = ["Design", "Problem"]
 
@@ -159,7 +160,7 @@ class Problem:
             InputError: unknown dimension or value; the message has the nearest spelling.
         """
         dimension = self.dimension(name)
-        wanted = _read_value(value, dimension.type, dimension.unit) if isinstance(value, str) else value
+        wanted = read_value(value, dimension.type, dimension.unit) if isinstance(value, str) else value
         if isinstance(wanted, int) and not isinstance(wanted, bool):
             wanted = float(wanted)
         for at, known in enumerate(dimension.values):
@@ -193,7 +194,10 @@ class Problem:
     # -- variations -------------------------------------------------------------------------------
 
     def with_inputs(self, values: Mapping[str, object]) -> Problem:
-        """The same problem with other input values: numbers in base units, or texts such as ``"10 ms"``.
+        """The same problem with other input values.
+
+        An input with a unit takes a text such as ``"10 ms"`` or a :class:`dse.units.Quantity`; one without takes a
+        number, a truth value or a text, as it was declared.
 
         Raises:
             InputError: unknown input, or a value of another unit or kind.
@@ -202,7 +206,7 @@ class Problem:
         for name, value in values.items():
             if name not in inputs:
                 raise InputError(f"unknown input {name!r}{nearest(name, inputs)}")
-            inputs[name] = replace(inputs[name], value=_input_value(inputs[name], value))
+            inputs[name] = replace(inputs[name], value=input_value(inputs[name], value))
         return replace(self, inputs=inputs)
 
     # -- teams ------------------------------------------------------------------------------------
@@ -269,64 +273,3 @@ def _canonical(part: object) -> str:
             [(name, getattr(part, name)) for name in fields if name != "about"]
         )
     return repr(part)
-
-
-def _read_value(text: str, type_: Type, unit: Unit | None) -> Value:
-    """A value given as text, read by the kind of what it is for; a text that does not fit is returned as it is."""
-    if type_.kind is Kind.BOOL and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if type_.kind is Kind.NUMBER:
-        try:
-            quantity = parse_quantity(text)
-        except UnitError:
-            return text
-        if quantity.unit is None and unit is not None:
-            return text
-        return quantity.value
-    return text
-
-
-def _input_value(declared: Input, value: object) -> Value:
-    """``value`` for an input, checked against its declared kind, unit and choices."""
-    name, type_ = declared.name, declared.type
-    if type_.kind is Kind.BOOL:
-        read = _read_value(value, type_, None) if isinstance(value, str) else value
-        if not isinstance(read, bool):
-            raise InputError(f"input {name!r} is true or false, but got {value!r}")
-        return read
-    if type_.kind is Kind.STRING:
-        if not isinstance(value, str):
-            raise InputError(f"input {name!r} is a text, but got {value!r}")
-        if declared.choices and value not in declared.choices:
-            raise InputError(
-                f"input {name!r} cannot be {value!r}{nearest(value, [str(c) for c in declared.choices])}"
-            )
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise InputError(f"input {name!r} is a number, but got {value!r}")
-    if isinstance(value, (int, float)):
-        number = float(value)
-    else:
-        try:
-            quantity = parse_quantity(value)
-        except UnitError as error:
-            raise InputError(f"input {name!r}: {error}") from None
-        found = Type.of_unit(quantity.unit)
-        percent = quantity.unit is not None and quantity.unit.percent
-        if found.dims != type_.dims or percent != (declared.unit is not None and declared.unit.percent):
-            wanted = declared.unit.text if declared.unit else "no unit"
-            got = quantity.unit.text if quantity.unit else "no unit"
-            example = (
-                f"; write {value} {declared.unit.text}" if declared.unit and quantity.unit is None else ""
-            )
-            raise InputError(
-                f"input {name!r} needs {wanted} ({dims_text(type_.dims)}), but got {got} in {value!r}{example}"
-            )
-        number = quantity.value
-    if math.isnan(number):
-        raise InputError(f"input {name!r} must be a number, but got NaN")
-    if declared.choices and number not in declared.choices:
-        raise InputError(
-            f"input {name!r} must be one of {', '.join(str(c) for c in declared.choices)}, but got {value!r}"
-        )
-    return number

@@ -127,13 +127,13 @@ def test_a_name_that_hides_a_unit(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("max_latncy", "5 ms", "found 'max_latncy', expected an input; did you mean 'max_latency'?"),
-        ("max_latency", "5", "input 'max_latency' needs ms (s), but got no unit in '5'; write 5 ms"),
-        ("max_latency", "5 MB", "input 'max_latency' needs ms (s), but got MB in '5 MB'"),
+        ("max_latency", "5", "input 'max_latency' needs a quantity in ms, but got no unit in '5'; write 5 ms"),
+        ("max_latency", "5 MB", "input 'max_latency' needs a quantity in ms, but got MB in '5 MB'"),
         ("max_latency", "5 mss", "input 'max_latency': unknown unit 'mss'; did you mean 'ms'?"),
         (
             "min_accuracy",
             "0.9",
-            "input 'min_accuracy' needs percent (1), but got no unit in '0.9'; write 0.9 percent",
+            "input 'min_accuracy' needs a quantity in percent, but got no unit in '0.9'; write 0.9 percent",
         ),
         ("tables.rates.npu.int9", "5", "did you mean 'int8'?"),
         ("tables.chips.cpu.bandwith", "5", "did you mean 'bandwidth'?"),

@@ -181,17 +181,18 @@ def test_inputs_can_be_changed_without_reading_again() -> None:
     assert camera.inputs["max_latency"].value == 0.01
     assert faster.graph is camera.graph
     assert faster.digest == load("camera", {"max_latency": "5 ms"}).digest != camera.digest
-    assert camera.with_inputs({"max_latency": 0.01}).digest == camera.digest
+    assert camera.with_inputs({"max_latency": "0.01 s"}).digest == camera.digest
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
         ("max_latncy", 1, "unknown input 'max_latncy'; did you mean 'max_latency'"),
-        ("max_latency", "5", "needs ms"),
+        ("max_latency", "5", "needs a quantity in ms"),
+        ("max_latency", 5, "needs a quantity in ms, but got 5; write 5 ms"),
         ("max_latency", True, "is a number, but got True"),
-        ("max_latency", float("nan"), "must be a number, but got NaN"),
-        ("min_accuracy", "90", "needs percent"),
+        ("max_latency", float("nan"), "needs a quantity in ms"),
+        ("min_accuracy", "90", "needs a quantity in percent"),
     ],
 )
 def test_inputs_that_do_not_fit(name: str, value: object, message: str) -> None:

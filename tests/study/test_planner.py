@@ -8,6 +8,7 @@ from dse.errors import InputError, SolverRefused
 from dse.problem import Interval
 from dse.study.planner import Planner
 from dse.study.study import search
+from dse.units import parse_quantity
 from tests.study.problems import Build, camera
 
 
@@ -15,7 +16,7 @@ def test_plans_follow_inputs_and_teams() -> None:
     planner = Planner(camera())
     assert [point.index for point in planner.plan().front] == [319, 327]
     assert [p.index for p in planner.plan({"max_latency": "6 ms"}).front] == [327]
-    assert [p.index for p in planner.plan({"max_latency": 0.006}).front] == [327]
+    assert [p.index for p in planner.plan({"max_latency": parse_quantity("6 ms")}).front] == [327]
     assert not planner.plan(team="ml").feasible
     assert [point.index for point in planner.plan().front] == [319, 327]
 
