@@ -10,6 +10,7 @@ from typing import Any
 
 from dse import __version__
 from dse.problem import Constraint, Problem, shown
+from dse.study.compare import TeamReport
 from dse.study.result import Result
 from dse.units import format_value
 
@@ -17,7 +18,7 @@ from .cards import missing
 from .figure import FrontFigure
 from .interactive import element
 from .quantities import fixed_bound
-from .source import Entry, Material, clean
+from .source import Material, clean
 from .style import Mark, mark
 from .words import accounting, front_rows, funnel, metric_heads, outcome, reasons
 
@@ -116,7 +117,7 @@ def _constraint(problem: Problem, constraint: Constraint) -> str:
     return f"{clean(constraint.metric or '')} {sign} {format_value(bound[1], constraint.unit)}"
 
 
-def _entry(entry: Entry, look: Mark) -> dict[str, Any]:
+def _entry(entry: TeamReport, look: Mark) -> dict[str, Any]:
     result = entry.result
     least = "" if result.funnel.exact else "at least "
     near = result.nearest_miss

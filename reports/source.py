@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dse.problem import Problem
-from dse.study.compare import Comparison, Unlock
+from dse.study.compare import Comparison, TeamReport
 from dse.study.result import Result
 from dse.study.study import Study
 
-__all__ = ["Entry", "Material", "Source", "clean", "material"]
+__all__ = ["Material", "Source", "clean", "material"]
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
@@ -23,21 +23,11 @@ Source: TypeAlias = Comparison | Result | Study
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One team's share of a report."""
-
-    team: str
-    result: Result
-    unlocks: tuple[Unlock, ...] = ()
-    departures: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Material:
     """A problem with the teams that searched it; ``whole`` is the search of the whole space, if there was one."""
 
     problem: Problem
-    entries: tuple[Entry, ...]
+    entries: tuple[TeamReport, ...]
     whole: Result | None = None
     note: str = ""
 
@@ -59,11 +49,10 @@ class Material:
 def material(source: Source) -> Material:
     """A source in the one form that reports read."""
     if isinstance(source, Result):
-        return Material(source.problem, (Entry(source.team, source),))
+        return Material(source.problem, (TeamReport(source.team, source),))
     if not isinstance(source, Comparison):
         return material(source.result)
-    entries = tuple(Entry(row.team, row.result, row.unlocks, row.departures) for row in source.rows)
-    return Material(source.problem, entries, source.whole, source.note)
+    return Material(source.problem, source.rows, source.whole, source.note)
 
 
 def clean(text: str) -> str:

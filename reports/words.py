@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dse.problem import Problem
+from dse.study.compare import TeamReport
 from dse.study.result import FrontPoint, Result, design_text
 from dse.units import format_value
 
 from .cards import missing, value_text
-from .source import Entry, clean
+from .source import clean
 
 __all__ = ["accounting", "front_rows", "funnel", "listing", "metric_heads", "outcome", "reasons"]
 
@@ -77,7 +78,7 @@ def _count(count: int, exact: bool) -> str:
     return f"{count:,}" if exact else f"at least {count:,}"
 
 
-def reasons(entry: Entry) -> list[str]:
+def reasons(entry: TeamReport) -> list[str]:
     """Why a team finds nothing, how near it comes, and what would change that; empty for a team that succeeds."""
     result = entry.result
     if result.front:
@@ -123,7 +124,7 @@ def metric_heads(problem: Problem) -> list[str]:
     return heads
 
 
-def front_rows(entry: Entry) -> list[list[str]]:
+def front_rows(entry: TeamReport) -> list[list[str]]:
     """The front: index, dimensions, metrics without their units, ties."""
     problem = entry.result.problem
     return [_front_row(problem, point) for point in entry.result.front]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from dse.study.files import csv_text
 
-__all__ = ["as_csv", "as_json", "json_text", "lines", "note"]
+__all__ = ["as_csv", "as_json", "as_lines", "in_form", "json_text", "note"]
 
 
-def lines(text: Iterable[str]) -> None:
+def as_lines(text: Iterable[str]) -> None:
     """Lines for people, to standard output."""
     click.echo("\n".join(text))
 
@@ -26,6 +26,24 @@ def note(text: str) -> None:
 def as_json(data: Any) -> None:
     """``data`` as JSON to standard output; see :func:`json_text`."""
     click.echo(json_text(data), nl=False)
+
+
+def in_form(
+    form: str,
+    *,
+    lines: Callable[[], Iterable[str]],
+    rows: Callable[[], Sequence[Mapping[str, Any]]],
+    data: Callable[[], Any],
+) -> None:
+    """What ``--format`` asks for: lines for people, rows of the same columns as CSV, or data as JSON."""
+    match form:
+        case "json":
+            as_json(data())
+        case "csv":
+            table = rows()
+            as_csv(list(table[0]), table)
+        case _:
+            as_lines(lines())
 
 
 def json_text(data: Any) -> str:

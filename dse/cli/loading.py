@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ def _code(problem: Problem) -> list[str]:
     if problem.cost:
         found.append(f"cost {problem.cost}")
     if problem.measurement is not None:
-        found.append(f"measure {problem.measurement.function or ' '.join(problem.measurement.command)}")
+        found.append(f"measure {problem.measurement.function or shlex.join(problem.measurement.command)}")
     return found
 
 

@@ -79,7 +79,12 @@ def failure_lines(
     if result.funnel.legal == 0:
         lines += paragraph("every design breaks a rule or is outside the team", indent=indent)
     elif miss is None:
-        lines += paragraph("no design could be judged; see the failures", indent=indent)
+        why = (
+            "every design fails"
+            if result.funnel.failed == result.funnel.legal
+            else "no design comes near: each is infinitely far off, or fails"
+        )
+        lines += paragraph(why, indent=indent)
     else:
         lines += paragraph(f"nearest miss: {miss_text(result, miss)}", indent=indent)
         lines += paragraph(design_text(problem, miss.design), indent=indent + 2)

@@ -129,7 +129,7 @@ def search_options(*, out: bool = True) -> Callable[[_Command], _Command]:
             metavar="KEY=VALUE",
             help="An option of the solver. Repeatable.",
         ),
-        click.option("--seed", type=click.IntRange(min=0), default=0, help="Default 0."),
+        click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Default 0."),
         click.option("--n-trials", type=click.IntRange(min=1), metavar="N", help="Stop after N trials."),
         click.option("--timeout", type=DURATION, help="Stop after this time: seconds, or '2 min'."),
         click.option(

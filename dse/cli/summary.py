@@ -92,7 +92,7 @@ def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
     )
     if funnel.failed:
         left -= funnel.failed
-        rows.append(["failed (no value)", count(funnel.failed), "", count(left)])
+        rows.append(["failed (no value)", count(funnel.failed), "", count(left) if funnel.exact else ""])
     for line in funnel.lines:
         left -= line.in_order
         rest = count(left) if funnel.exact else ""
@@ -176,7 +176,8 @@ def result_lines(
     if result.problem.constraints or result.funnel.failed:
         lines += ["", "funnel", *funnel_lines(result)]
     if result.failures:
-        lines += ["", "failed designs, the first of them"]
+        shown, failed = len(result.failures), result.funnel.failed
+        lines += ["", "failed designs" if shown == failed else f"failed designs, {shown} of {count(failed)}"]
         for reason, index, design in result.failures:
             lines += paragraph(f"{index}: {design}: {reason}", indent=2)
     return lines

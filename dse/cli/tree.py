@@ -55,6 +55,11 @@ def _step_lines(step: Step, depth: int, again: bool) -> list[str]:
             f"  ({step.winner} {'taken' if step.name == 'if' else 'wins'})" if step.winner else ""
         )
         return paragraph(text, indent=indent, hanging=4)
+    if step.text == "measured":
+        text = (
+            f"{step.name}: not measured" if step.value is None else f"{step.name} = {step.shown}  (measured)"
+        )
+        return paragraph(text, indent=indent, hanging=4)
     text = f"{step.name} = {step.shown}"
     if again:
         return paragraph(f"{text}  (see above)", indent=indent, hanging=4)
@@ -68,7 +73,8 @@ def _step_lines(step: Step, depth: int, again: bool) -> list[str]:
 def _margin(margin: Margin) -> str:
     because = f": {margin.because}" if margin.because and not margin.met else ""
     if margin.met is None:
-        return f"{margin.text}: {margin.lhs} {margin.op} {margin.rhs}"
+        absent = [side for side in (margin.lhs, margin.rhs) if side.startswith("no value")]
+        return f"{margin.text}: {' and '.join(absent)}"
     if not margin.by_text:
         return f"{margin.text}: {'holds' if margin.met else 'does not hold'}{because}"
     if margin.met and margin.op == "==":

@@ -121,3 +121,14 @@ def test_one_is_not_many(dse: Dse, write: Write) -> None:
         out = dse(command, path).out
         assert "1 designs" not in out
         assert "1 design" in out
+
+
+def test_a_measuring_command_is_checked(dse: Dse, write: Write) -> None:
+    path = write(
+        "dse: 1\nname: m\ndimensions: {size: [1, 2]}\nmetrics: {t: {unit: ms, measured: true}}\n"
+        "objectives: {t: minimize}\nmeasure: {command: [measure, '{sise}']}\n"
+    )
+    ran = dse("check", path)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{path}: measure.command: unknown dimension 'sise'; did you mean 'size'?" in ran.err
+    assert json.loads(dse("check", path, "--format", "json").out)["ok"] is False

@@ -111,7 +111,11 @@ def test_a_value_within_a_continuous_dimension(dse: Dse, write: Callable[..., Pa
     ran = dse("explain", path, "t=1250 us", "n=2")
     assert ran.code == 0, ran.err
     assert "m = 2.5 ms" in ran.out
-    for wrong, said in (("t=2 ms", "from 0.5 ms to 1.5 ms"), ("t=1", "needs ms"), ("t=1 GB", "needs ms")):
+    for wrong, said in (
+        ("t=2 ms", "from 0.5 ms to 1.5 ms"),
+        ("t=1", "needs ms"),
+        ("t=1 GB", "needs ms"),
+    ):
         assert said in dse("explain", path, wrong, "n=2").err
 
 
@@ -134,9 +138,12 @@ def test_a_measured_design(dse: Dse, tmp_path: Path) -> None:
     left_open = dse("explain", path, "a=2")
     assert left_open.code == 1
     assert "undecided: t, u must be measured" in left_open.out
+    assert "t: not measured\n" in left_open.out
+    assert "t <= 5 ms: no value (not measured: t)\n" in left_open.out
     fine = dse("explain", path, "a=2", "--measured", "t=2 ms", "--measured", "u=3")
     assert fine.code == 0
     assert "both = 12 ms" in fine.out
+    assert "t = 2 ms  (measured)\n" in fine.out
     slow = dse("explain", path, "a=2", "--measured", "t=0.01 s", "--measured", "u=3")
     assert slow.code == 1
     assert "t <= 5 ms: 10 ms is 5 ms over 5 ms, NOT met" in slow.out

@@ -133,6 +133,29 @@ def test_a_condition_that_does_not_hold_has_its_sentence(dse: Dse, write: Callab
     assert "does not hold (plain is not odd)" in found
 
 
+def test_designs_that_fail_or_are_infinitely_far_off(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        "dse: 1\nname: far\ndimensions: {a: [0, 1], n: {range: [1, 9]}}\n"
+        "metrics: {m: {expr: n / (a - 1), unit: 1}, k: {expr: a / a, unit: 1}}\n"
+        "objectives: {m: maximize, k: maximize}\nconstraints: {k: '<= 0', m: '<= 2'}\n"
+        "teams: {fails: {a: 0}, far: {a: 1}}\n"
+    )
+    fails = dse("search", path, "--team", "fails").out
+    assert "every design fails" in fails
+    assert "failed designs, 5 of 9" in fails
+    far = dse(
+        "search",
+        path,
+        "--team",
+        "far",
+        "--set",
+        "metrics.m.expr=n / (1 - a)",
+        "--set",
+        "objectives.m=minimize",
+    ).out
+    assert "no design comes near: each is infinitely far off, or fails" in far
+
+
 def test_the_ranking_is_named_after_resuming(dse: Dse, tmp_path: Path) -> None:
     words = ["--top", "2", "--objective", "latency"]
     searched = dse("search", "camera", *words, "--out", tmp_path / "run")

@@ -55,13 +55,12 @@ def command(
         return run_search(*args, team=team, label=f"searching {team or 'all'}", **kept)
 
     comparison = compare(problem, teams or None, solve=solve, **options)
-    if form == "json":
-        emit.as_json(comparison_data(comparison))
-    elif form == "csv":
-        rows = comparison_rows(comparison)
-        emit.as_csv(list(rows[0]), rows)
-    else:
-        emit.lines(comparison_lines(comparison))
+    emit.in_form(
+        form,
+        lines=lambda: comparison_lines(comparison),
+        rows=lambda: comparison_rows(comparison),
+        data=lambda: comparison_data(comparison),
+    )
     if out is not None:
         for path in write_folder(comparison, out):
             emit.note(f"wrote {path}")

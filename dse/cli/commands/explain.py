@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dse.cli import emit
-from dse.cli.options import PAIR, code_option, space_argument, team_option
+from dse.cli.options import PAIR, code_option, space_argument
 
 if TYPE_CHECKING:
     from dse.problem import Design, Problem
@@ -18,8 +18,10 @@ __all__ = ["command"]
 @click.command("explain")
 @space_argument()
 @click.argument("values", nargs=-1, type=PAIR, metavar="DIMENSION=VALUE...")
-@team_option()
-@click.option("--index", type=int, help="The design with this index, instead of its values.")
+@click.option(
+    "--team", metavar="TEAM", help="Take what this team fixes; say so if it may not choose the design."
+)
+@click.option("--index", type=int, metavar="N", help="The design with this index, instead of its values.")
 @click.option(
     "--measured",
     multiple=True,
@@ -63,7 +65,7 @@ def command(
     if form == "json":
         emit.as_json(explanation_data(problem, explanation))
     else:
-        emit.lines(explanation_lines(problem, explanation))
+        emit.as_lines(explanation_lines(problem, explanation))
     if team is not None and not member(problem, problem.team(team), design):
         emit.note(f"outside: team {team} may not choose this design")
         return 1
@@ -142,9 +144,8 @@ def _value(problem: Problem, name: str, text: str) -> float | bool | str:
     quantity = parse_quantity(text)
     low, high = dimension.interval.low, dimension.interval.high
     if (quantity.unit and quantity.unit.dims) != (dimension.unit and dimension.unit.dims):
-        raise InputError(
-            f"dimension {name!r} needs {dimension.unit.text if dimension.unit else 'no unit'}, but got {text!r}"
-        )
+        wanted = f"a quantity in {dimension.unit.text}" if dimension.unit else "a number without a unit"
+        raise InputError(f"dimension {name!r} needs {wanted}, but got {text!r}")
     if not low <= quantity.value <= high:
         ends = f"{format_value(low, dimension.unit)} to {format_value(high, dimension.unit)}"
         raise InputError(f"dimension {name!r} must be from {ends}, but got {text!r}")

@@ -34,7 +34,7 @@ def command(form: str) -> None:
         emit.as_csv(["name", "designs", "title", "path"], rows)
     else:
         cells = [[str(row["name"]), _size(row["designs"]), str(row["title"])] for row in rows]
-        emit.lines(aligned([["space", "designs", "title"], *cells], right={1}))
+        emit.as_lines(aligned([["space", "designs", "title"], *cells], right={1}))
 
 
 def _size(size: object) -> str:

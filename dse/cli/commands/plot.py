@@ -24,8 +24,8 @@ __all__ = ["command"]
     metavar="FILE",
     help="Where to; an ending .png, .svg, .pdf or .html draws that format only. Default: NAME-front.",
 )
-@click.option("--x", metavar="NAME", help="Across: a metric, a constraint or index.")
-@click.option("--y", metavar="NAME", help="Up. Default: the objectives, each pair of them.")
+@click.option("--x", metavar="NAME", help="What the horizontal axis shows: a metric, a constraint or index.")
+@click.option("--y", metavar="NAME", help="What the vertical axis shows. Default: each pair of objectives.")
 @code_option()
 def command(
     space: str,

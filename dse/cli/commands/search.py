@@ -56,7 +56,7 @@ def report(result: Result, form: str, out: Path | None, objective: str | None = 
         if not result.feasible:
             emit.note("\n".join(result_lines(result, *helped)))
     else:
-        emit.lines(result_lines(result, *helped, objective=objective or problem.objectives[0].name))
+        emit.as_lines(result_lines(result, *helped, objective=objective or problem.objectives[0].name))
     if out is not None:
         resume = f"; go on with dse resume {out}" if result.status == "stopped" else ""
         emit.note(f"kept in {out}{resume}; check with dse verify {out}")

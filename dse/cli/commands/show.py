@@ -41,7 +41,7 @@ def command(
     elif form == "csv":
         emit.as_csv(["kind", "name", "value", "unit", "about"], _rows(description))
     else:
-        emit.lines(description_lines(description))
+        emit.as_lines(description_lines(description))
 
 
 def _rows(description: dict[str, Any]) -> list[dict[str, Any]]:

@@ -40,4 +40,4 @@ def command(form: str) -> None:
         emit.as_csv(["name", "promise", "needs", "title"], rows)
     else:
         cells = [[str(row[key]) for key in ("name", "promise", "needs", "title")] for row in rows]
-        emit.lines(wrapped([["solver", "promise", "needs", "title"], *cells], header=True))
+        emit.as_lines(wrapped([["solver", "promise", "needs", "title"], *cells], header=True))

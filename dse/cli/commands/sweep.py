@@ -43,13 +43,12 @@ def command(space: str, *, settings: Settings, form: str, code: bool, **options:
         own = tuple((name, text) for name, text in chosen if name in swept)
         label = ", ".join(f"{name}={text}" for name, text in own)
         results.append((own, run_search(problem, label=label, **options)))
-    if form == "json":
-        emit.as_json(sweep_data(results))
-    elif form == "csv":
-        rows = sweep_rows(results)
-        emit.as_csv(list(rows[0]), rows)
-    else:
-        emit.lines(sweep_lines(results))
+    emit.in_form(
+        form,
+        lines=lambda: sweep_lines(results),
+        rows=lambda: sweep_rows(results),
+        data=lambda: sweep_data(results),
+    )
     return 0 if any(result.feasible for _, result in results) else 1
 
 

@@ -23,7 +23,11 @@ __all__ = ["command"]
     help="Evaluate up to N trials or kept designs again; default 1000.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Of the sample, when there are more; default 0."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Of the sample, when there are more; default 0.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or as data."
@@ -46,4 +50,4 @@ def command(run: Path, *, designs: int, seed: int, form: str, code: bool) -> Non
     lines = [f"verified: {run} ({verified.problem.name}), {plural(len(verified.checks), 'check')}"]
     for check in verified.checks:
         lines += paragraph(check, indent=2)
-    emit.lines(lines)
+    emit.as_lines(lines)
