@@ -179,6 +179,8 @@ class _Axis:
         interval = self.dimension.interval
         if interval is not None:
             return rng.uniform(interval.low, interval.high)
+        if len(self.values) == 1:
+            return self.values[0]
         at = self.places.get(value, 0)
         if self.ranked and rng.random() < 0.5:
             steps = [near for near in (at - 1, at + 1) if 0 <= near < len(self.values)]

@@ -196,8 +196,14 @@ class _Tree:
         return shown_value(self.problem, node, value, unit)
 
     def text(self, node: int, own: str = "") -> str:
-        """The expression of a node; ``own`` is the name under which it is being explained."""
+        """The expression of a node, as it was written; ``own`` is the name under which it is being explained."""
         alias = self.names.get(node)
+        name = own or alias or ""
+        metric = self.problem.metrics.get(name)
+        if metric is not None and metric.node == node and metric.text != "cost function":
+            return metric.text
+        if self.problem.lets.get(name) == node and name in self.problem.let_texts:
+            return self.problem.let_texts[name]
         return alias if own and alias and alias != own else render(self.graph, node, self.names)
 
     def sentence(self, template: Template) -> str:
@@ -263,6 +269,8 @@ class _Tree:
     def _inside(self, node: int) -> tuple[Step, ...]:
         """The steps of what ``node`` is computed from; the arm that a condition did not choose has no part in it."""
         found = self.graph[node]
+        if found.op == "alias" and self.problem.let_texts[found.data].strip() not in self.names.values():
+            return self._inside(found.args[0])
         args: Iterable[int] = found.args
         if found.op in ("max", "min"):
             args = self._alternatives(node)

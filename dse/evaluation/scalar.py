@@ -175,6 +175,7 @@ def _where(graph: Graph, node: Node, args: list[Any]) -> Scalar:
 
 
 _OPERATIONS: dict[str, Callable[[Graph, Node, list[Any]], Scalar]] = {
+    "alias": _strict(lambda a: a),
     "neg": _strict(lambda a: -a),
     "add": _strict(lambda a, b: a + b),
     "sub": _strict(lambda a, b: a - b),

@@ -111,6 +111,11 @@ class Graph:
 
     # -- operations -------------------------------------------------------------------------------
 
+    def alias(self, node: int, name: str) -> int:
+        """A node of its own with the value of ``node``, so that equal expressions keep their names apart."""
+        found = self.nodes[node]
+        return self._operation("alias", (node,), found.type, name)
+
     def apply(self, op: str, *args: int) -> int:
         """The node of ``op`` on ``args``, type-checked.
 
@@ -269,6 +274,8 @@ class Graph:
             for cell in cells:
                 found.update((cell,) if isinstance(cell, str) else cell if isinstance(cell, tuple) else ())
             return frozenset(found)
+        if node.op == "alias":
+            return self.texts(node.args[0])
         if node.op == "where":
             a, b = self.texts(node.args[1]), self.texts(node.args[2])
             return None if a is None or b is None else a | b

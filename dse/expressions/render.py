@@ -33,7 +33,7 @@ def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tup
         return _constant(node)
     if node.op in ("input", "dimension", "measured"):
         return str(node.data), 9
-    if node.op == "position":
+    if node.op in ("position", "alias"):
         return done[node.args[0]]
     if node.op == "cell":
         table, column = node.data

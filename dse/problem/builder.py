@@ -61,6 +61,7 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
         dimensions=dimensions,
         inputs=inputs,
         lets=lets,
+        let_texts={name: building.source(("lets", name), model.lets[name]) for name in lets},
         rules=conditions + build_rules(building),
         metrics=metrics,
         objectives=build_objectives(building, metrics),

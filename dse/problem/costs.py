@@ -51,6 +51,8 @@ def build_costs(
         elif name in model.lets:
             node = building.expression(("lets", name), model.lets[name], let_scope)
             if node is not None:
+                if node in lets.values() and names.graph[node].args:
+                    node = names.graph.alias(node, name)
                 names.nodes[name] = lets[name] = node
         elif name in model.metrics and name not in metrics and (name not in traced or function is None):
             metric = _metric(building, name, metric_scope, unknown=name in traced)

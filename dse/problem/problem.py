@@ -27,7 +27,8 @@ Design = dict[str, Value]
 class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
-    Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes. ``source`` is the file it was
+    Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes and ``let_texts`` to
+    their expressions as they were written. ``source`` is the file it was
     read from and ``overrides`` what was set; ``cost`` the Python function that was traced. ``warnings`` are findings
     that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
@@ -39,6 +40,7 @@ class Problem:
     about: str = ""
     inputs: Mapping[str, Input] = field(default_factory=dict)
     lets: Mapping[str, int] = field(default_factory=dict)
+    let_texts: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     objectives: tuple[Objective, ...] = ()

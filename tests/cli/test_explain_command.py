@@ -113,8 +113,8 @@ def test_a_value_within_a_continuous_dimension(dse: Dse, write: Callable[..., Pa
     assert "m = 2.5 ms" in ran.out
     for wrong, said in (
         ("t=2 ms", "from 0.5 ms to 1.5 ms"),
-        ("t=1", "needs ms"),
-        ("t=1 GB", "needs ms"),
+        ("t=1", "needs a quantity in ms"),
+        ("t=1 GB", "needs a quantity in ms"),
     ):
         assert said in dse("explain", path, wrong, "n=2").err
 

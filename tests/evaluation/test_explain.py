@@ -144,10 +144,19 @@ def test_lets_no_metric_uses_are_shown_apart() -> None:
 def test_a_let_that_is_another_name() -> None:
     problem = metric("alias + 1", lets={"x": "a * 2", "alias": "x", "plain": "a", "number": "3"})
     step = only(problem, a=2.0, on=False)
-    assert step.text == "x + 1"
+    assert step.text == "alias + 1"
+    assert [(part.name, part.text, part.shown) for part in step.parts] == [("alias", "x", "4")]
     lets = {let.name: let for let in explain(problem, {"a": 2.0, "on": False}).lets}
     shown = {name: (let.text, let.shown) for name, let in lets.items()}
-    assert shown == {"alias": ("x", "4"), "plain": ("a", "2"), "number": ("3", "3")}
+    assert shown == {"plain": ("a", "2"), "number": ("3", "3")}
+
+
+def test_lets_with_equal_expressions_keep_their_names_apart() -> None:
+    problem = metric("weights + grads", lets={"weights": "a * 2", "grads": "a * 2"})
+    step = only(problem, a=2.0, on=False)
+    assert step.text == "weights + grads"
+    assert [(part.name, part.shown) for part in step.parts] == [("weights", "4"), ("grads", "4")]
+    assert step.shown == "8"
 
 
 def test_illegal_designs_name_every_broken_rule() -> None:
