@@ -112,7 +112,7 @@ def quantity(problem: Problem, name: str) -> Quantity:
             return Quantity(name, "violation", constraint.unit, "", at)
     if name == INDEX:
         return Quantity(INDEX, "index")
-    known = [*problem.metrics, *(c.name for c in problem.constraints), INDEX]
+    known = dict.fromkeys([*problem.metrics, *(c.name for c in problem.constraints), INDEX])
     raise InputError(
         f"an axis must be a metric, a constraint or the index, but got {name!r}{nearest(name, known)}"
     )

@@ -84,7 +84,7 @@ def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:
     """
     problem = result.problem
     exact = result.promise == "exact" and result.status == "complete"
-    if result.feasible or result.team == problem.everything.name or not exact or problem.size > SURVEY_LIMIT:
+    if result.feasible or not result.accounting.outside or not exact or problem.size > SURVEY_LIMIT:
         return (), ()
     wishes = survey(problem, [problem.team(result.team)])[0]
     return wishes.unlocks(), wishes.departures()

@@ -164,7 +164,7 @@ def result_lines(
 ) -> list[str]:
     """Everything about one search. Without a feasible design: why, and what would help."""
     lines = heading(result.problem)
-    if result.team != "all":
+    if result.team != result.problem.everything.name or result.accounting.outside:
         lines += paragraph(f"team {result.team}")
     lines += ["", *solver_lines(result), ""]
     if result.feasible:

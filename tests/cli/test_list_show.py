@@ -79,6 +79,20 @@ def test_a_continuous_space_and_conditions(dse: Dse, write: Callable[..., Path])
     assert dse("show", path, "--count").code == 2
 
 
+def test_a_team_called_all_is_not_the_whole_space(dse: Dse, write: Callable[..., Path]) -> None:
+    path = write(
+        "dse: 1\nname: n\ndimensions: {d0: [1, 2, 3]}\n" + METRIC + "constraints: {m: '<= 1'}\n"
+        "teams: {all: {d0: [2, 3]}, rest: {d0: 1}}\n"
+    )
+    shown = json.loads(dse("show", path, "--count", "--format", "json").out)
+    assert shown["legal"] == {"whole space": 3, "all": 2, "rest": 1}
+    found = dse("search", path, "--team", "all")
+    assert found.code == 1
+    assert "team all\n" in found.out
+    assert "unlocked by freeing d0: 1 feasible design" in found.out
+    assert "team all" not in dse("search", path).out
+
+
 def test_schema_is_json_schema(dse: Dse) -> None:
     schema = json.loads(dse("schema").out)
     assert schema["$schema"].startswith("https://json-schema.org/")
