@@ -8,7 +8,7 @@ from typing import Any
 from dse.cli.designs import ambitions, best, best_row, best_values, point_lines
 from dse.cli.misses import failure_lines, miss_text
 from dse.cli.summary import heading, help_data, nothing, trait_lines
-from dse.cli.text import GAP, aligned, count, paragraph, plural, width, widths
+from dse.cli.text import blocks, count, paragraph, plural
 from dse.study.compare import Comparison, TeamReport
 from dse.study.result import Result, columns, point_row
 
@@ -23,33 +23,13 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     problem = comparison.problem
     size = "continuous" if problem.continuous else plural(problem.size, "design")
     lines = [*heading(problem), *paragraph(f"{size}; {ambitions(problem)}"), ""]
-    lines += _side_by_side(comparison.rows)
+    lines += blocks(_facts(comparison.rows), fixed=1, left=1)
     for row in comparison.rows:
         lines += ["", *_team_lines(row)]
     if comparison.whole is not None:
         lines += _whole_lines(comparison, comparison.whole)
     if comparison.note:
         lines += ["", *paragraph(f"note: {comparison.note}")]
-    return lines
-
-
-def _side_by_side(rows: Sequence[TeamReport]) -> list[str]:
-    """One column for each team, in blocks that fit the width."""
-    labels, *columns = (list(column) for column in zip(*_facts(rows), strict=True))
-    room = width() - max(map(len, labels)) - GAP
-    lines: list[str] = []
-    while columns:
-        fitting, used = 0, 0
-        for column in columns:
-            used += max(map(len, column)) + GAP
-            if fitting and used > room:
-                break
-            fitting += 1
-        block, columns = columns[:fitting], columns[fitting:]
-        if lines:
-            lines.append("")
-        table = [list(row) for row in zip(labels, *block, strict=True)]
-        lines += aligned(table, right=set(range(1, len(widths(table)))))
     return lines
 
 

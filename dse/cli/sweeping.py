@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dse.cli.designs import ambitions, assignments, best, best_row, best_values
-from dse.cli.text import aligned, count, paragraph, width
+from dse.cli.text import blocks, count, paragraph, width
 from dse.study.result import FrontPoint, Result, point_row
 
 __all__ = ["sweep_data", "sweep_lines", "sweep_rows"]
@@ -56,7 +56,7 @@ def sweep_lines(results: Swept) -> list[str]:
                 *([count(len(result.front))] if several else []),
             ]
         )
-    lines += ["", *aligned(rows, right=set(range(len(header))))]
+    lines += ["", *blocks(rows, fixed=len(names))]
     return lines if several else [*lines, *_design_lines(results)]
 
 

@@ -7,13 +7,13 @@ import shutil
 import textwrap
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "count", "paragraph", "plural", "width", "widths", "wrapped"]
+__all__ = ["aligned", "blocks", "count", "paragraph", "plural", "width", "widths", "wrapped"]
 
 GAP = 2
 """Blanks between columns."""
 
 _GLUE = "\N{NO-BREAK SPACE}"
-_BETWEEN = re.compile(r"(?<![\w=.])(-?\d[\d.,]*(?:e[+-]?\d+)?|[<>]=?|==) (?=[\w%])")
+_BETWEEN = re.compile(r"(?<![\w=.])(-?\d(?:[\d.,]*\d)?(?:e[+-]?\d+)?) (?=[A-Za-z%])|(?<=[<>=]) (?=\d)")
 """``57 ms`` and ``<= 10``, up to their blank; but not ``batch=32 chip=old``, which may be broken anywhere."""
 
 
@@ -57,6 +57,25 @@ def aligned(
     return lines
 
 
+def blocks(rows: Sequence[Sequence[str]], *, fixed: int, left: int = 0) -> list[str]:
+    """``rows`` like :func:`aligned`, in blocks of columns that fit the width; all but ``left`` columns to the right.
+
+    The first ``fixed`` columns stand in every block.
+    """
+    sizes = widths(rows)
+    room = width() - sum(size + GAP for size in sizes[:fixed]) + GAP
+    lines: list[str] = []
+    at = fixed
+    while at < len(sizes):
+        end = at + 1
+        while end < len(sizes) and sum(size + GAP for size in sizes[at : end + 1]) <= room:
+            end += 1
+        chosen = [[*row[:fixed], *row[at:end]] for row in rows]
+        lines += [*([""] if lines else []), *aligned(chosen, right=set(range(left, len(chosen[0]))))]
+        at = end
+    return lines
+
+
 def wrapped(
     rows: Sequence[Sequence[str]], *, right: Collection[int] = (), indent: int = 0, header: bool = False
 ) -> list[str]:
@@ -83,7 +102,7 @@ def paragraph(text: str, *, indent: int = 0, hanging: int = 2) -> list[str]:
 
 def _fill(text: str, room: int, first: str = "", later: str = "") -> list[str]:
     lines = textwrap.wrap(
-        _BETWEEN.sub(rf"\1{_GLUE}", text),
+        _BETWEEN.sub(lambda found: f"{found[1] or ''}{_GLUE}", text),
         room,
         initial_indent=first,
         subsequent_indent=later,

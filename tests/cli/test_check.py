@@ -130,5 +130,7 @@ def test_a_measuring_command_is_checked(dse: Dse, write: Write) -> None:
     )
     ran = dse("check", path)
     assert (ran.code, ran.out) == (2, "")
-    assert f"{path}: measure.command: unknown dimension 'sise'; did you mean 'size'?" in ran.err
+    assert ran.err.startswith(f"{path}:")
+    assert "measure.command" in ran.err
+    assert "'sise'; did you mean 'size'?" in ran.err
     assert json.loads(dse("check", path, "--format", "json").out)["ok"] is False
