@@ -7,6 +7,7 @@ import math
 from dse.evaluation import Blocks
 from dse.problem import Problem, Team
 from dse.study.exact import walk
+from dse.study.registry import unlisted
 from dse.study.solver import ExactSearch, ExactSolver
 from dse.study.tally import Tally
 
@@ -17,10 +18,9 @@ POSITION_LIMIT = 2**62
 
 def refusal(problem: Problem, team: Team) -> str | None:
     """Why a problem cannot be enumerated; None when it can."""
-    if problem.continuous:
-        return f"dimension {problem.continuous[0]!r} is continuous, so its designs cannot be listed"
-    if problem.measured:
-        return "its cost is measured one design at a time, not computed"
+    reason = unlisted(problem)
+    if reason is not None:
+        return reason
     size = math.prod(len(axis) for axis in team.hull(problem.sizes))
     if size > POSITION_LIMIT:
         return f"the team's part of the space has {size:.3g} designs; at most {POSITION_LIMIT:.3g} can be numbered"

@@ -6,12 +6,13 @@ study folder is the one record. Constraints reach the sampler as amounts relativ
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dse.errors import InputError, nearest
@@ -51,11 +52,15 @@ class Optuna(SamplingSolver):
     title = "Black-box sampling with Optuna: TPE, NSGA-II or random; for measured costs and continuous spaces"
     needs = frozenset({"trials"})
 
+    def __init__(self) -> None:
+        self._told = _Told()
+
     def propose(self, proposals: Proposals) -> None:
         """Offer designs that the sampler suggests; where it suggests a known one, offer its unseen neighbours."""
         options = _Options.read(proposals.options)
+        self._told = self._told.of(proposals.problem, proposals.team)
         with _quiet():
-            _Session(proposals, options).run()
+            _Session(proposals, options, self._told).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +206,23 @@ class _Axis:
         return float(value) if self.dimension.interval is not None else self.places.get(value)
 
 
+@dataclass
+class _Told:
+    """The finished trials of one search as Optuna knows them, by number, made once each."""
+
+    problem: Problem | None = None
+    team: Team | None = None
+    trials: dict[int, tuple[Trial, FrozenTrial]] = field(default_factory=dict)
+
+    def of(self, problem: Problem, team: Team) -> _Told:
+        """This, or a new one for another search."""
+        return self if problem is self.problem and team is self.team else _Told(problem, team)
+
+
 class _Session:
     """One batch: the history told, then suggestions until enough are admitted."""
 
-    def __init__(self, proposals: Proposals, options: _Options) -> None:
+    def __init__(self, proposals: Proposals, options: _Options, told: _Told) -> None:
         import optuna
 
         self.proposals = proposals
@@ -219,7 +237,9 @@ class _Session:
             sampler=_SAMPLERS[options.sampler](options, proposals.random_seed, conditional),
         )
         self.worst = _worst(self.problem, proposals.history)
-        self.study.add_trials([self._told(trial) for trial in proposals.history])
+        self.known = told.trials
+        if options.sampler != "random":  # which does not look at what was tried
+            self.study.add_trials([self._told(trial) for trial in proposals.history])
 
     def run(self) -> None:
         """Suggest and offer until enough are admitted or too many in a row were not."""
@@ -305,11 +325,22 @@ class _Session:
         return parameters, distributions
 
     def _told(self, trial: Trial) -> FrozenTrial:
-        """A finished trial as Optuna knows it."""
+        """A finished trial as Optuna knows it; one without finite objectives depends on the rest of the history."""
+        finite = bool(trial.objectives) and all(map(math.isfinite, trial.objectives))
+        if finite:
+            before = self.known.get(trial.number)
+            if before is not None and before[0] is trial:
+                return before[1]
+        made = self._frozen(trial)
+        if finite:
+            self.known[trial.number] = (trial, made)
+        return made
+
+    def _frozen(self, trial: Trial) -> FrozenTrial:
         from optuna.trial import create_trial
 
         parameters, distributions = self._parameters(trial.design)
-        return create_trial(
+        made = create_trial(
             params=parameters,
             distributions=distributions,
             values=[
@@ -319,6 +350,9 @@ class _Session:
             constraints=_amounts(self.problem, trial),
             system_attrs={"NSGAIISampler:generation": 0},
         )
+        # Optuna deep-copies what it is told. Nothing changes a finished trial but its number, so a shallow copy does.
+        made.__dict__["__deepcopy__"] = lambda _: copy.copy(made)
+        return made
 
 
 def _axes(problem: Problem, team: Team) -> dict[str, _Axis]:

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from dse.problem import Problem, Team
 from dse.study.solver import ExactSearch, ExactSolver
 from dse.study.tally import Tally
+from dse.study.watchdog import end_with_parent
 
 __all__ = ["ExactRun", "Pieces", "run_exact", "walk"]
 
@@ -146,6 +147,7 @@ _worker: dict[str, Any] = {}
 def _prepare(
     make: Callable[[Problem, Team], Pieces], problem: Problem, team: Team, options: dict[str, Any]
 ) -> None:
+    end_with_parent()
     _worker.update(pieces=make(problem, team), problem=problem, options=options)
 
 

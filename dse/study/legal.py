@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,14 @@ from dse.expressions import Value
 from dse.problem import Dimension, Problem, Team
 from dse.study.identity import Coder, Key, Membership
 
-__all__ = ["LISTED", "Census", "LegalDesigns"]
+__all__ = ["LISTED", "Census", "Drawn", "LegalDesigns"]
 
 LISTED = 2**20
 """The most designs in the box around a team that are listed to know the legal ones."""
 
 _ROUND = 4096  # designs tried at once
 _ROUNDS = 64
-_REPAIRED = 2000  # designs tried one by one, with their inactive dimensions set right
+_BY_PARTS = 2000  # designs tried one by one, with their inactive dimensions set right
 _TRIES = 50  # draws from the list before the unseen ones are listed
 
 
@@ -42,6 +43,13 @@ class Census:
     complete: bool
 
 
+class Drawn(NamedTuple):
+    """A legal design; ``uniform`` says whether each other one was as likely."""
+
+    key: Key
+    uniform: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class _Listed:
     positions: NDArray[np.int64]
@@ -57,6 +65,9 @@ class LegalDesigns:
         self.team = team
         self.coder = coder or Coder(problem)
         self.member = Membership(problem, team)
+        self._boxes = [box for box in team.boxes if not box.empty]
+        # Going dimension by dimension favours designs with inactive dimensions, and those in several or small boxes.
+        self._even = len(self._boxes) < 2 and all(d.when is None for d in problem.dimensions)
         hull = [] if problem.continuous else team.hull(problem.sizes)
         self._axes = [np.asarray(axis, dtype=np.intp) for axis in hull]
 
@@ -82,6 +93,8 @@ class LegalDesigns:
     @property
     def count(self) -> int | None:
         """How many legal designs there are; None when there are too many designs to list."""
+        if not self._boxes:
+            return 0
         return None if self._listed is None else len(self._listed.positions)
 
     def census(self) -> Census | None:
@@ -98,22 +111,26 @@ class LegalDesigns:
         by = {name: int(n) for name, n in zip(names, self._listed.illegal, strict=True) if n}
         return Census(total, total - box + self._listed.outside, sum(by.values()), by, complete=True)
 
-    def draw(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Key | None:
-        """A legal design that is not ``taken``, each as likely as any other.
+    def draw(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
+        """A legal design that is not ``taken``; each is as likely as any other, unless legal designs are rare in a
+        space too large to list.
 
         Returns:
             None when there is none, or (in a space too large to list) when none was found in many tries.
         """
-        if self.problem.continuous:
-            return self._repaired(rng, taken)
-        if self._listed is not None:
-            return self._from_list(rng, taken)
-        found = self._by_rejection(rng, taken)
-        return self._repaired(rng, taken) if found is None else found
+        if not self._boxes:
+            return None
+        if not self.problem.continuous:
+            if self._listed is not None:
+                return self._from_list(rng, taken)
+            found = self._by_rejection(rng, taken)
+            if found is not None:
+                return found
+        return self._by_parts(rng, taken)
 
     # -- small spaces -----------------------------------------------------------------------------
 
-    def _from_list(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Key | None:
+    def _from_list(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
         assert self._listed is not None
         assert self._blocks is not None
         positions = self._listed.positions
@@ -122,9 +139,9 @@ class LegalDesigns:
         for _ in range(_TRIES):
             key = self._blocks.digits_of(int(positions[rng.integers(len(positions))]))
             if key not in taken:
-                return key
+                return Drawn(key)
         unseen = np.setdiff1d(positions, self._positions(taken), assume_unique=True)
-        return self._blocks.digits_of(int(rng.choice(unseen))) if len(unseen) else None
+        return Drawn(self._blocks.digits_of(int(rng.choice(unseen)))) if len(unseen) else None
 
     def _positions(self, keys: AbstractSet[Key]) -> NDArray[np.int64]:
         """Where designs of the team stand in the box around it."""
@@ -142,7 +159,7 @@ class LegalDesigns:
         nodes += [conjunct.node for box in self.team.boxes for conjunct in box.where]
         return BulkEvaluator(self.problem, nodes)
 
-    def _by_rejection(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Key | None:
+    def _by_rejection(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
         names = self.problem.names
         for _ in range(_ROUNDS):
             drawn = [axis[rng.integers(len(axis), size=_ROUND)] for axis in self._axes]
@@ -153,7 +170,7 @@ class LegalDesigns:
             for at in np.flatnonzero(alive):
                 key = tuple(int(digits[at]) for digits in drawn)
                 if key not in taken:
-                    return key
+                    return Drawn(key)
         return None
 
     def _inside(self, drawn: list[NDArray[np.intp]], values: dict[int, Bulk]) -> NDArray[np.bool_]:
@@ -168,16 +185,16 @@ class LegalDesigns:
             union |= held
         return union
 
-    def _repaired(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Key | None:
+    def _by_parts(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
         """A legal design, drawn dimension by dimension, with inactive dimensions where they must be."""
-        for _ in range(_REPAIRED):
-            box = self.team.boxes[rng.integers(len(self.team.boxes))]
+        for _ in range(_BY_PARTS):
+            box = self._boxes[rng.integers(len(self._boxes))]
             design: dict[str, Value] = {}
             for dimension, allowed in zip(self.problem.dimensions, box.allowed, strict=True):
                 design[dimension.name] = self._value(rng, dimension, allowed, design)
             key = self.coder.key(design)
             if key not in taken and self.member(key, design) and broken_rule(self.problem, design) is None:
-                return key
+                return Drawn(key, uniform=self._even)
         return None
 
     def _value(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dse import __version__
-from dse.errors import DseError, StudyError
-from dse.problem import Problem, Team, shown
+from dse.errors import DseError, InputError, StudyError
+from dse.problem import Box, Conjunct, Problem, Team, shown
 from dse.problem.library import library, load
 from dse.study.files import write_atomic
+from dse.units import Quantity
 
 __all__ = ["FORMAT", "MANIFEST", "Manifest"]
 
@@ -36,8 +37,9 @@ _COMPARED = {
 class Manifest:
     """The content of ``manifest.json``.
 
-    ``source`` is the space's file, or ``name`` of a shipped space; ``inputs`` the values in base units. ``requested``
-    is the solver asked for, ``solver`` the one that ``auto`` chose and ``note`` why.
+    ``source`` is the space's file, or ``name`` of a shipped space; ``inputs`` the values in base units. ``team`` is the
+    team's name and ``boxes`` what it may choose: value numbers and nodes, which mean the same as long as the digest is
+    the same. ``requested`` is the solver asked for, ``solver`` the one that ``auto`` chose and ``note`` why.
     """
 
     problem: str
@@ -46,6 +48,7 @@ class Manifest:
     inputs: Mapping[str, Any]
     digest: str
     team: str
+    boxes: tuple[Mapping[str, Any], ...]
     requested: str
     solver: str
     seed: int
@@ -69,6 +72,7 @@ class Manifest:
             inputs={name: known.value for name, known in problem.inputs.items()},
             digest=problem.digest,
             team=team.name,
+            boxes=tuple(_of_box(box) for box in team.boxes),
             version=__version__,
             **settings,
         )
@@ -106,16 +110,21 @@ class Manifest:
         problems = _wrong_fields(data)
         if problems:
             raise StudyError(f"{path}: the manifest is damaged: {'; '.join(problems)}")
+        data["boxes"] = tuple(data["boxes"])
         data["overrides"] = tuple((str(name), str(text)) for name, text in data["overrides"])
         return cls(**data)
 
     # -- the problem ------------------------------------------------------------------------------
 
-    def load_problem(self, folder: Path) -> Problem:
+    def load_problem(self, folder: Path, *, code: bool = True) -> Problem:
         """The study's problem, loaded again from its source.
+
+        Args:
+            code: whether the Python cost function that the space names may be imported.
 
         Raises:
             StudyError: the source is gone, or is no longer what the study was made of.
+            InputError: it needs code that may not be imported.
         """
         if not self.source:
             raise StudyError(
@@ -123,11 +132,13 @@ class Manifest:
                 "open it with Study(problem, folder=...) from the same program"
             )
         try:
-            problem = load(self.source, self.overrides)
+            problem = load(self.source, self.overrides, code=code)
         except DseError as error:
             raise StudyError(f"the problem of {folder} cannot be loaded again: {error}") from error
+        if problem.cost and not code:
+            raise InputError(f"{self.source} needs code ({problem.cost}), which may not be imported")
         changed = {
-            name: value
+            name: Quantity(value, problem.inputs[name].unit) if isinstance(value, float) else value
             for name, value in self.inputs.items()
             if name in problem.inputs and problem.inputs[name].value != value
         }
@@ -140,6 +151,20 @@ class Manifest:
             )
         return problem
 
+    def team_of(self, problem: Problem, folder: Path) -> Team:
+        """The study's team, whether or not the problem declares it.
+
+        Raises:
+            StudyError: the manifest's boxes do not fit the problem.
+        """
+        try:
+            return Team(self.team, tuple(_to_box(problem, data) for data in self.boxes))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise StudyError(
+                f"{folder / MANIFEST}: the manifest is damaged: the boxes of team {self.team} do not fit the space "
+                f"({type(error).__name__}: {error})"
+            ) from None
+
     def check_same(self, asked: Manifest, folder: Path) -> None:
         """Make sure that ``asked`` describes the study that is in ``folder``.
 
@@ -151,6 +176,8 @@ class Manifest:
             here, there = getattr(self, name), getattr(asked, name)
             if here != there:
                 differences.append(f"{word} is {_shown(here)} there, but {_shown(there)} was asked for")
+        if not differences and self.boxes != asked.boxes:
+            differences.append(f"team {self.team} may choose other designs there")
         if differences:
             raise StudyError(
                 f"{folder} holds another study: {'; '.join(differences)}. Give another folder, or the same settings"
@@ -177,6 +204,32 @@ class Manifest:
         ]
 
 
+def _of_box(box: Box) -> dict[str, Any]:
+    """A box as JSON has it."""
+    return {
+        "allowed": [None if values is None else list(values) for values in box.allowed],
+        "where": [
+            {"node": conjunct.node, "text": conjunct.text, "names": sorted(conjunct.names)}
+            for conjunct in box.where
+        ],
+    }
+
+
+def _to_box(problem: Problem, data: Mapping[str, Any]) -> Box:
+    """A box from JSON; raises one of several errors when it does not fit the problem."""
+    allowed = tuple(None if values is None else tuple(values) for values in data["allowed"])
+    for dimension, values in zip(problem.dimensions, allowed, strict=True):
+        if any(type(value) is not int or not 0 <= value < len(dimension.values) for value in values or ()):
+            raise ValueError(f"{dimension.name} has no such value number")
+    conjuncts = []
+    for part in data["where"]:
+        names = problem.graph[part["node"]].support
+        if names != frozenset(part["names"]):
+            raise ValueError(f"{part['text']} is not at node {part['node']}")
+        conjuncts.append(Conjunct(part["node"], str(part["text"]), names))
+    return Box(allowed, tuple(conjuncts))
+
+
 def _source(problem: Problem) -> str:
     """The name of a shipped space, or the whole path of a file; empty for a problem built in a program."""
     if not problem.source:
@@ -199,6 +252,7 @@ def _wrong_fields(data: dict[str, Any]) -> list[str]:
         "str | None": str | None,
     }
     kinds["tuple[tuple[str, str], ...]"] = list
+    kinds["tuple[Mapping[str, Any], ...]"] = list
     for known in fields(Manifest):
         if known.name not in data:
             wrong.append(f"{known.name} is missing")

@@ -4,9 +4,9 @@ What crosses the border is in the units that the space file declares: numbers of
 unit, numbers that come back in their metric's unit (a text may carry its own: ``"8 ms"``). Whole numbers are
 passed as integers, truth values and texts as they are.
 
-A program gets ``{dimension}`` in its arguments replaced, the design as one JSON object on its standard input, and
-prints one JSON object of metrics as all of its output or as the last line of it. A function gets the design as a
-dict and returns a mapping of metrics.
+A program gets ``{name}`` of dimensions and inputs in its arguments replaced, the design and the inputs as one JSON
+object on its standard input, and prints one JSON object of metrics as all of its output or as the last line of it. A
+function gets the same as a dict and returns a mapping of metrics. Relative paths start at the space file's folder.
 """
 
 from __future__ import annotations
@@ -26,9 +26,18 @@ from dse.errors import InputError, nearest
 from dse.expressions import Kind
 from dse.problem import Design, Dimension, Measurement, Problem
 from dse.problem.code import import_function
+from dse.study import watchdog
 from dse.units import UnitError, dims_text, from_base, parse_quantity, to_base
 
-__all__ = ["Failed", "Measurer", "Runner", "check_measurement", "plain_design"]
+__all__ = [
+    "Failed",
+    "Measurer",
+    "Runner",
+    "check_measurement",
+    "end_process",
+    "needed_metrics",
+    "plain_design",
+]
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _SHOWN = 200  # characters of a program's output that a message quotes
@@ -64,6 +73,19 @@ def _plain(dimension: Dimension, value: object) -> object:
     return int(number) if whole else number
 
 
+def given(problem: Problem, design: Design) -> dict[str, object]:
+    """What a measurement is given: the design, and the values of the inputs beside it, in their declared units."""
+    inputs = {
+        name: from_base(i.value, i.unit) if type(i.value) is float else i.value
+        for name, i in problem.inputs.items()
+    }
+    whole = {
+        name: int(v) if type(v) is float and v.is_integer() and abs(v) < _EXACT else v
+        for name, v in inputs.items()
+    }
+    return {**whole, **plain_design(problem, design)}
+
+
 def check_measurement(problem: Problem) -> Measurement:
     """The problem's measurement, checked as far as it can be without running it.
 
@@ -78,11 +100,21 @@ def check_measurement(problem: Problem) -> Measurement:
         )
     for argument in measurement.command:
         for place in _PLACE.finditer(argument):
-            if place[1] is not None and place[1] not in problem.names:
+            known = (*problem.names, *problem.inputs)
+            if place[1] is not None and place[1] not in known:
                 raise InputError(
-                    f"measure.command: unknown dimension {place[1]!r}{nearest(place[1], problem.names)}"
+                    f"measure.command: unknown dimension or input {place[1]!r}{nearest(place[1], known)}"
                 )
     return measurement
+
+
+def needed_metrics(problem: Problem) -> list[str]:
+    """The measured metrics that an objective or constraint depends on: without one of them a design fails."""
+    roots = [o.node for o in problem.objectives]
+    roots += [node for c in problem.constraints for node in (c.bound.lhs, c.bound.rhs)]
+    nodes = (problem.graph[number] for number in problem.graph.needed(roots))
+    reached = {node.data for node in nodes if node.op == "measured"}
+    return [name for name, metric in problem.metrics.items() if metric.measured and name in reached]
 
 
 class Measurer:
@@ -96,16 +128,20 @@ class Measurer:
     def measure(self, design: Design) -> dict[str, float]:
         """The measured metrics of a design, in base units: of each the median of the repeats.
 
+        A metric that nothing depends on is left out where a run gave no number for it.
+
         Raises:
             Failed: a run failed more often than it may be retried.
         """
         runs = [self._retried(design) for _ in range(self.measurement.repeats)]
-        return {name: float(statistics.median(run[name] for run in runs)) for name in runs[0]}
+        names = [name for name in runs[0] if all(name in run for run in runs)]
+        return {name: float(statistics.median(run[name] for run in runs)) for name in names}
 
     def _retried(self, design: Design) -> dict[str, float]:
         for left in range(self.measurement.retries, -1, -1):
             try:
-                return read_metrics(self.problem, self.runner.run(plain_design(self.problem, design)))
+                found = self.runner.run(given(self.problem, design))
+                return read_metrics(self.problem, found, strict=False)
             except Failed:
                 if not left:
                     raise
@@ -125,22 +161,46 @@ def _runner(measurement: Measurement) -> Runner:
 # -- what came back --------------------------------------------------------------------------------
 
 
-def read_metrics(problem: Problem, found: object) -> dict[str, float]:
+def read_metrics(problem: Problem, found: object, *, strict: bool = True) -> dict[str, float]:
     """The measured metrics in base units, from what the user's code returned.
 
+    A metric that no objective or constraint depends on may be missing, None or NaN: it is left out.
+
+    Args:
+        strict: whether anything else that is wrong with such a metric is an error too; if not, it is left out as well.
+
     Raises:
-        Failed: it is no mapping, a metric is missing, is no number, has another unit or is NaN.
+        Failed: it is no mapping, or a metric that is needed is missing, is no number, has another unit or is NaN.
     """
     if not isinstance(found, Mapping):
         raise Failed(f"the measurement must return a mapping of metrics, but got {_quote(found)}")
     values = {}
+    needed = needed_metrics(problem)
     for name, metric in problem.metrics.items():
         if not metric.measured:
             continue
+        if name not in needed:
+            value = _spare_metric(problem, name, found.get(name), strict)
+            if value is not None:
+                values[name] = value
+            continue
         if name not in found:
             raise Failed(f"the measurement returned no {name}{nearest(name, [str(key) for key in found])}")
-        values[name] = _read_metric(problem, name, found[name])
+        values[name] = _checked(name, _read_metric(problem, name, found[name]))
     return values
+
+
+def _spare_metric(problem: Problem, name: str, value: object, strict: bool) -> float | None:
+    """The value of a metric that nothing depends on; None where there is none."""
+    if value is None:
+        return None
+    try:
+        number = _read_metric(problem, name, value)
+    except Failed:
+        if strict:
+            raise
+        return None
+    return number + 0.0 if number == number else None
 
 
 def _read_metric(problem: Problem, name: str, value: object) -> float:
@@ -151,18 +211,18 @@ def _read_metric(problem: Problem, name: str, value: object) -> float:
         except UnitError as error:
             raise Failed(f"{name}: {error}") from None
         if quantity.unit is None:
-            return _checked(name, _to_base(name, value, metric.unit))
+            return _to_base(name, value, metric.unit)
         if quantity.unit.dims != metric.unit.dims:
             expected, got = dims_text(metric.unit.dims), dims_text(quantity.unit.dims)
             raise Failed(f"{name} is in {metric.unit.text} ({expected}), but got {value!r} ({got})")
-        return _checked(name, quantity.value)
+        return quantity.value
     try:
         number = float(value)  # type: ignore[arg-type]  # numbers of any library; others raise
     except (TypeError, ValueError):
         raise Failed(f"{name} must be a number in {metric.unit.text}, but got {_quote(value)}") from None
     if isinstance(value, bool) or problem.graph[metric.node].type.kind is not Kind.NUMBER:
         raise Failed(f"{name} must be a number in {metric.unit.text}, but got {_quote(value)}")
-    return _checked(name, number if not math.isfinite(number) else _to_base(name, repr(number), metric.unit))
+    return number if not math.isfinite(number) else _to_base(name, repr(number), metric.unit)
 
 
 def _to_base(name: str, text: str, unit: Any) -> float:
@@ -204,7 +264,7 @@ class FunctionRunner:
 
 
 class CommandRunner:
-    """Runs a program for each design, in a process group of its own that ends with the timeout."""
+    """Runs a program for each design, in a process group of its own that ends with the timeout, and with us."""
 
     def __init__(self, command: Sequence[str], folder: str = "", timeout: float | None = None) -> None:
         self.command = tuple(command)
@@ -233,6 +293,7 @@ class CommandRunner:
                     cwd=self.folder or None,
                     start_new_session=True,
                 )
+                watchdog.watch(process.pid)
         except (OSError, ValueError) as error:
             raise Failed(f"cannot run {arguments[0]}: {error}") from None
         try:
@@ -240,7 +301,7 @@ class CommandRunner:
         except subprocess.TimeoutExpired:
             raise Failed(f"{arguments[0]} took longer than {self.timeout:g} s and was killed") from None
         finally:
-            _end(process)
+            end_process(process)
             self._running = None
         if process.returncode:
             raise Failed(f"{arguments[0]} {_ending(process.returncode)}{_last_line(err)}")
@@ -261,7 +322,7 @@ def _fill(place: re.Match[str], design: Mapping[str, Any]) -> str:
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[Any]) -> None:
     """End a process and all that it started."""
     try:
         if hasattr(os, "killpg"):
@@ -272,9 +333,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         pass
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[Any]) -> None:
     """Kill whatever of the group is left, and take the process's status and pipes away."""
     _kill(process)
+    watchdog.forget(process.pid)
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:

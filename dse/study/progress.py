@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from dse import __version__
 
-__all__ = ["Clock", "Progress", "interruptible"]
+__all__ = ["Clock", "Interrupts", "Progress", "interruptible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,44 @@ class Clock:
         }
 
 
-@contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """Yields a list that Ctrl-C appends to, so that a block is not broken off in its middle; a second one raises.
+class Interrupts:
+    """Whether Ctrl-C was pressed. It breaks off nothing but what is under :meth:`breakable`."""
 
-    Outside the main thread, where Python delivers no signals, it stays empty.
-    """
-    asked: list[int] = []
+    def __init__(self) -> None:
+        self.asked = False
+        self._breakable = False
 
-    def remember(number: int, frame: FrameType | None) -> None:
-        if asked:
+    @contextmanager
+    def breakable(self) -> Iterator[None]:
+        """A block that Ctrl-C breaks off with KeyboardInterrupt: it may take long, and it changes nothing."""
+        try:
+            self._breakable = True
+            if self.asked:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._breakable = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """Ctrl-C was pressed; the second time, nothing holds it back."""
+        again, broken = self.asked, self._breakable
+        self.asked, self._breakable = True, False
+        if again or broken:
             raise KeyboardInterrupt
-        asked.append(number)
 
+
+@contextmanager
+def interruptible() -> Iterator[Interrupts]:
+    """Holds Ctrl-C back, so that a block is not broken off in its middle.
+
+    Outside the main thread, where Python delivers no signals, nothing is ever asked.
+    """
+    interrupts = Interrupts()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield interrupts
         return
-    before = signal.signal(signal.SIGINT, remember)
+    before = signal.signal(signal.SIGINT, interrupts.ask)
     try:
-        yield asked
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from dse.problem import Design, Problem, Team
 from dse.study.identity import Key
 from dse.study.legal import LegalDesigns
 from dse.study.solver import Admission, Proposals, SamplingSolver
-from dse.study.trial import Trial, TrialState
+from dse.study.trial import Trial
 
-__all__ = ["Batch", "derived_seed", "propose_batch"]
+__all__ = ["PATIENCE", "Batch", "derived_seed", "propose_batch"]
+
+PATIENCE = 100
+"""Refused proposals in a row after which a solver has had its say."""
 
 
 def derived_seed(seed: int, batch: int, purpose: int = 0) -> int:
@@ -23,8 +27,16 @@ def derived_seed(seed: int, batch: int, purpose: int = 0) -> int:
     return int(np.random.SeedSequence((abs(seed), int(seed < 0), batch, purpose)).generate_state(1)[0])
 
 
+class _Enough(BaseException):
+    """Ends a solver's proposing; no ``Exception``, so that its own handlers do not take it for theirs."""
+
+
 class Batch:
-    """The designs admitted to one batch. :meth:`admit` is what the solver calls."""
+    """The designs admitted to one batch. :meth:`admit` is what the solver calls.
+
+    ``taken`` are the designs that were proposed before; those admitted are added to it. ``uniform`` says whether all
+    that was drawn to fill the batch was drawn uniformly.
+    """
 
     def __init__(self, solver: str, legal: LegalDesigns, taken: set[Key], wanted: int) -> None:
         self.solver = solver
@@ -32,15 +44,26 @@ class Batch:
         self.taken = taken
         self.wanted = wanted
         self.keys: list[Key] = []
+        self.uniform = True
+        self._refused = 0  # in a row
 
     def admit(self, design: Design) -> Admission:
         """Take a proposal in, or say why not. The violation of an illegal one is the number of rules it breaks.
 
+        After :data:`PATIENCE` refusals in a row, the next call ends the solver's proposing.
+
         Raises:
             StudyError: the proposal is no design of the problem, or no more are wanted.
         """
+        if self._refused >= PATIENCE:
+            raise _Enough
         if len(self.keys) >= self.wanted:
             raise StudyError(f"solver {self.solver} must propose at most {self.wanted} designs in this batch")
+        admission = self._admission(design)
+        self._refused = 0 if admission.accepted else self._refused + 1
+        return admission
+
+    def _admission(self, design: Design) -> Admission:
         key = self.legal.coder.key(design)
         if key in self.taken:
             return Admission(accepted=False, why="repeated")
@@ -56,12 +79,18 @@ class Batch:
         return Admission(accepted=True)
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Add unseen legal designs, uniformly drawn, until there are enough or none is left."""
+        """Add unseen legal designs, drawn at random, until there are enough or none is left."""
         while len(self.keys) < self.wanted:
-            key = self.legal.draw(rng, self.taken)
-            if key is None:
+            drawn = self.legal.draw(rng, self.taken)
+            if drawn is None:
                 return
-            self._take(key)
+            self.uniform &= drawn.uniform
+            self._take(drawn.key)
+
+    def give_up(self) -> None:
+        """Nothing of the batch was taken."""
+        self.taken.difference_update(self.keys)
+        self.keys.clear()
 
     def _take(self, key: Key) -> None:
         self.taken.add(key)
@@ -75,32 +104,38 @@ def propose_batch(
     *,
     legal: LegalDesigns,
     history: Sequence[Trial],
+    taken: set[Key],
     number: int,
     wanted: int,
     seed: int,
     options: Mapping[str, Any],
-) -> list[Design]:
-    """The designs of batch ``number``: a function of the arguments alone.
+) -> Batch:
+    """Batch ``number``: a function of the arguments alone.
 
     Args:
         legal: the team's legal designs.
-        history: the finished trials, in order of their numbers; those not finished may be among them.
-        wanted: how many designs; fewer are returned when fewer are left.
+        history: the finished trials, in order of their numbers.
+        taken: all designs proposed so far; those of the batch are added.
+        wanted: how many designs; the batch has fewer when fewer are left.
     """
-    taken = {legal.coder.key(trial.design) for trial in history}
     batch = Batch(solver.name, legal, taken, wanted)
-    finished = [trial for trial in history if trial.state is not TrialState.RUNNING]
-    if len(taken) != legal.count:
-        solver.propose(
-            Proposals(
-                problem=problem,
-                team=team,
-                history=finished,
-                wanted=wanted,
-                random_seed=derived_seed(seed, number),
-                admit=batch.admit,
-                options=options,
-            )
-        )
+    if len(taken) == legal.count:
+        return batch
+    proposals = Proposals(
+        problem=problem,
+        team=team,
+        history=history,
+        wanted=wanted,
+        random_seed=derived_seed(seed, number),
+        admit=batch.admit,
+        options=options,
+        patience=PATIENCE,
+    )
+    try:
+        with suppress(_Enough):
+            solver.propose(proposals)
         batch.fill(np.random.default_rng(derived_seed(seed, number, 1)))
-    return [legal.coder.design(key) for key in batch.keys]
+    except BaseException:
+        batch.give_up()
+        raise
+    return batch

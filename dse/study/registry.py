@@ -12,7 +12,7 @@ from dse.problem.library import library
 from dse.problem.plugins import entry_points
 from dse.study.solver import Solver
 
-__all__ = ["able", "load_solver", "refusal", "reports", "solvers", "space_path", "spaces"]
+__all__ = ["able", "load_solver", "refusal", "reports", "solvers", "spaces", "unlisted"]
 
 
 def solvers() -> dict[str, type[Solver]]:
@@ -65,19 +65,19 @@ def spaces() -> dict[str, Path]:
     return library()
 
 
-def space_path(name: str) -> Path | None:
-    """The file of the shipped or installed space called ``name``."""
-    return spaces().get(name)
-
-
 def refusal(solver: Solver, problem: Problem, team: Team) -> str | None:
     """Why ``solver`` cannot do the problem: by what it needs, or by its own word; None when it can."""
-    if "bulk" in solver.needs:
-        if problem.continuous:
-            return f"dimension {problem.continuous[0]!r} is continuous, so its designs cannot be listed"
-        if problem.measured:
-            return "its cost is measured one design at a time, not computed"
-    return solver.refuse(problem, team)
+    reason = unlisted(problem) if "bulk" in solver.needs else None
+    return reason or solver.refuse(problem, team)
+
+
+def unlisted(problem: Problem) -> str | None:
+    """Why designs cannot be evaluated in blocks, as solvers with the need ``bulk`` do; None when they can."""
+    if problem.continuous:
+        return f"dimension {problem.continuous[0]!r} is continuous, so its designs cannot be listed"
+    if problem.measured:
+        return "its cost is measured one design at a time, not computed"
+    return None
 
 
 def able(problem: Problem, team: Team, promise: str | None = None) -> list[str]:

@@ -44,12 +44,16 @@ class Run:
         target = self.n_trials if self.n_trials is not None else storage.fact("n_trials")
         if target is None and self.timeout is None:
             target = TRIALS
-        if target is not None:
-            storage.set_facts({"n_trials": target})
         deadline = None if self.timeout is None else self.clock.began + self.timeout
-        try:
-            trials.run(target, deadline, self.workers, lambda done: self._report_trials(done, target))
-        except KeyboardInterrupt:
+        with interruptible() as interrupts:
+            try:
+                trials.run(
+                    target, deadline, self.workers, lambda done: self._report_trials(done, target), interrupts
+                )
+                broken = interrupts.asked and not trials.exhausted and trials.done != target
+            except KeyboardInterrupt:
+                broken = True
+        if broken:
             self.interrupted = f"interrupted after {trials.done:,} trials"
 
     def _report_trials(self, done: int, target: int | None) -> None:
@@ -76,7 +80,7 @@ class Run:
                 self.progress(Progress(round(done * total), total, done, "designs", self.clock.elapsed))
 
         names = [o.name for o in problem.objectives]
-        with interruptible() as asked:
+        with interruptible() as interrupts:
             run = run_exact(
                 problem,
                 team,
@@ -91,8 +95,10 @@ class Run:
                 save=storage.save_checkpoint if storage.folder is not None else None,
                 every=SAVED_EVERY,
                 progress=report,
-                stop=lambda: bool(asked) or (self.timeout is not None and self.clock.elapsed >= self.timeout),
+                stop=lambda: (
+                    interrupts.asked or (self.timeout is not None and self.clock.elapsed >= self.timeout)
+                ),
             )
-        if asked and run.status == "stopped":
+        if interrupts.asked and run.status == "stopped":
             self.interrupted = f"interrupted at {share:.1%} of the space"
         return run

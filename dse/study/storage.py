@@ -1,17 +1,27 @@
 """The record of a study: trials and the checkpoint of an exact search, in a folder or in memory.
 
 On disk it is one SQLite file in WAL mode, synchronized at every commit, so that a kill at any instant loses nothing
-that was committed. One process writes, guarded by a lock; others may read.
+that was committed. One process writes, guarded by a lock; others may read, and change nothing by it: a folder that
+cannot be written to can be read.
+
+A trial that is RUNNING has a lease: who runs it, and since when. Here all owners but the one writer are dead, so their
+trials are given back; the lease is what several machines would go by.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+import secrets
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from dse.errors import StudyError
 from dse.problem import Design
@@ -20,7 +30,7 @@ from dse.study.identity import Coder
 from dse.study.manifest import MANIFEST
 from dse.study.trial import Trial, TrialState
 
-__all__ = ["DATABASE", "Storage"]
+__all__ = ["DATABASE", "Lease", "Storage", "new_owner"]
 
 DATABASE = "study.sqlite"
 _LOCK = ".lock"
@@ -34,13 +44,39 @@ CREATE TABLE IF NOT EXISTS trials (
     objectives TEXT NOT NULL DEFAULT '[]',
     violations TEXT NOT NULL DEFAULT '[]',
     metrics TEXT NOT NULL DEFAULT '{}',
-    reason TEXT NOT NULL DEFAULT ''
+    reason TEXT NOT NULL DEFAULT '',
+    owner TEXT NOT NULL DEFAULT '',
+    since REAL NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
 
+_TRIAL = "SELECT number, batch, design, state, objectives, violations, metrics, reason FROM trials"
+
+_FINISH = (
+    "UPDATE trials SET state = ?, objectives = ?, violations = ?, metrics = ?, reason = ?, owner = '', since = 0 "
+    "WHERE number = ?"
+)
+_SET_FACT = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
+
 WAITING = "WAITING"
 """The state of a design that was proposed and not begun; it is no trial yet."""
+
+_UNWRITTEN = "unwritten"
+"""The fact that the record changed since the outputs were written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who runs a trial (``host:process:nonce``), and since when: seconds of :func:`time.time`."""
+
+    owner: str
+    since: float
+
+
+def new_owner() -> str:
+    """A name under which trials are run, of this process and of nobody else."""
+    return f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 class Storage:
@@ -115,25 +151,47 @@ class Storage:
     def discard(self) -> None:
         """Remove what an empty study left in its folder, and the folder if nothing else is in it."""
         assert self.folder is not None
-        self.release()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
         for name in (MANIFEST, DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", _LOCK):
             (self.folder / name).unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
+        self.release()
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
             assert self.folder is not None
             try:
-                self._database = _connect(str(self.folder / DATABASE))
-                self._database.execute("PRAGMA journal_mode=WAL")
-                self._database.execute("PRAGMA synchronous=FULL")
+                if self.writable:
+                    self._database = _connect(str(self.folder / DATABASE))
+                    self._database.execute("PRAGMA journal_mode=WAL")
+                    self._database.execute("PRAGMA synchronous=FULL")
+                else:
+                    self._database = self._reader()
             except sqlite3.Error as error:
                 if self._database is not None:
                     self._database.close()
                     self._database = None
                 raise self._damaged(error) from error
         return self._database
+
+    def _reader(self) -> sqlite3.Connection:
+        """A connection that changes nothing, and leaves no file behind in a folder that nobody writes to."""
+        assert self.folder is not None
+        place = f"file:{quote(str((self.folder / DATABASE).absolute()))}"
+        if not (self.folder / f"{DATABASE}-wal").exists():
+            return _connect(f"{place}?immutable=1")
+        database = _connect(f"{place}?mode=ro")
+        try:
+            database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        except sqlite3.OperationalError:
+            if (self.folder / f"{DATABASE}-wal").stat().st_size:
+                return database  # which says again what is wrong
+            database.close()
+            return _connect(f"{place}?immutable=1")
+        return database
 
     def _damaged(self, error: Exception) -> StudyError:
         return StudyError(f"{self._place}: the trial log cannot be used: {error}")
@@ -157,12 +215,15 @@ class Storage:
                 self._database.close()
                 self._database = None
 
-    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def _write(self, *steps: tuple[str, Iterable[tuple[Any, ...]]]) -> None:
+        """Do all steps or none. If they change anything, the outputs are out of date from then on."""
         if not self.writable:
             raise StudyError(f"{self._place} must be acquired before it is written to")
         try:
             with self._open() as transaction:
-                transaction.executemany(statement, rows)
+                counts = [transaction.executemany(statement, rows).rowcount for statement, rows in steps]
+                if any(count > 0 for count in counts):
+                    transaction.execute("INSERT OR REPLACE INTO facts VALUES (?, 'true')", (_UNWRITTEN,))
         except sqlite3.Error as error:
             raise self._damaged(error) from error
 
@@ -174,17 +235,19 @@ class Storage:
         Raises:
             StudyError: the log is damaged; says where.
         """
-        rows = self._read("SELECT * FROM trials WHERE state != ? ORDER BY number", (WAITING,))
+        rows = self._read(f"{_TRIAL} WHERE state != ? ORDER BY number", (WAITING,))
         return [self._trial(row) for row in rows]
 
     def proposed(self) -> list[Trial]:
         """All designs that were proposed, as trials; those not begun are RUNNING."""
-        return [self._trial(row) for row in self._read("SELECT * FROM trials ORDER BY number")]
+        return [self._trial(row) for row in self._read(f"{_TRIAL} ORDER BY number")]
 
-    def waiting(self) -> list[Trial]:
-        """The designs that were proposed and not begun, as trials that are RUNNING."""
-        rows = self._read("SELECT * FROM trials WHERE state = ? ORDER BY number", (WAITING,))
-        return [self._trial(row) for row in rows]
+    def leases(self) -> dict[int, Lease]:
+        """The leases of the trials that are RUNNING, by their numbers."""
+        rows = self._read(
+            "SELECT number, owner, since FROM trials WHERE state = ?", (TrialState.RUNNING.value,)
+        )
+        return {number: Lease(owner, since) for number, owner, since in rows}
 
     def _trial(self, row: tuple[Any, ...]) -> Trial:
         number, batch, design, state, objectives, violations, metrics, reason = row
@@ -204,14 +267,20 @@ class Storage:
         except Exception as error:  # whatever a damaged row holds, it is named
             raise StudyError(f"{self._place}: trial {number} is damaged: {error}") from error
 
-    def propose(self, batch: int, first: int, designs: list[Design]) -> None:
-        """Record a batch of designs, numbered from ``first``, all or none."""
+    def propose(
+        self, batch: int, first: int, designs: list[Design], facts: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record a batch of designs, numbered from ``first``, and facts that come with it, all or none."""
         rows = [(first + at, batch, json.dumps(design), WAITING) for at, design in enumerate(designs)]
-        self._write("INSERT INTO trials (number, batch, design, state) VALUES (?, ?, ?, ?)", rows)
+        self._write(
+            ("INSERT INTO trials (number, batch, design, state) VALUES (?, ?, ?, ?)", rows),
+            (_SET_FACT, [(name, json.dumps(value)) for name, value in (facts or {}).items()]),
+        )
 
-    def begin(self, number: int) -> None:
-        """A proposed design becomes a trial."""
-        self._write("UPDATE trials SET state = ? WHERE number = ?", [(TrialState.RUNNING.value, number)])
+    def begin(self, number: int, owner: str = "") -> None:
+        """A proposed design becomes a trial that ``owner`` runs."""
+        row = (TrialState.RUNNING.value, owner, time.time(), number)
+        self._write(("UPDATE trials SET state = ?, owner = ?, since = ? WHERE number = ?", [row]))
 
     def finish(self, trials: Iterable[Trial]) -> None:
         """Record the outcome of trials, all or none."""
@@ -226,14 +295,14 @@ class Storage:
             )
             for trial in trials
         ]
-        self._write(
-            "UPDATE trials SET state = ?, objectives = ?, violations = ?, metrics = ?, reason = ? WHERE number = ?",
-            rows,
-        )
+        self._write((_FINISH, rows))
 
-    def give_back(self) -> None:
-        """Trials that were RUNNING when their process ended are to be run again."""
-        self._write("UPDATE trials SET state = ? WHERE state = ?", [(WAITING, TrialState.RUNNING.value)])
+    def give_back(self, keeper: str | None = None) -> None:
+        """Trials that are RUNNING are to be run again, but for those of ``keeper``."""
+        row = (WAITING, TrialState.RUNNING.value, keeper)
+        self._write(
+            ("UPDATE trials SET state = ?, owner = '', since = 0 WHERE state = ? AND owner IS NOT ?", [row])
+        )
 
     # -- facts ------------------------------------------------------------------------------------
 
@@ -243,9 +312,22 @@ class Storage:
         return json.loads(rows[0][0]) if rows else None
 
     def set_facts(self, values: Mapping[str, Any]) -> None:
-        """Store JSON values."""
-        rows = [(name, json.dumps(value)) for name, value in values.items()]
-        self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
+        """Store JSON values; those that are stored already are no change."""
+        rows = [(name, json.dumps(value)) for name, value in values.items() if self.fact(name) != value]
+        self._write((_SET_FACT, rows))
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the record changed since the outputs were last written."""
+        return bool(self.fact(_UNWRITTEN))
+
+    def outputs_written(self) -> None:
+        """The outputs in the folder say what the record says."""
+        try:
+            with self._open() as transaction:
+                transaction.execute("DELETE FROM facts WHERE name = ?", (_UNWRITTEN,))
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
 
     def checkpoint(self) -> bytes | None:
         """What an exact search last saved."""
@@ -253,8 +335,9 @@ class Storage:
         return bytes(rows[0][0]) if rows else None
 
     def save_checkpoint(self, data: bytes) -> None:
-        """Keep what an exact search needs to go on."""
-        self._write("INSERT OR REPLACE INTO facts VALUES ('checkpoint', ?)", [(data,)])
+        """Keep what an exact search needs to go on; nothing changes if it is what was kept."""
+        changed = "INSERT INTO facts VALUES ('checkpoint', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1 WHERE value != ?1"
+        self._write((changed, [(data,)]))
 
     def __del__(self) -> None:
         with suppress(Exception):
@@ -263,4 +346,4 @@ class Storage:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=30.0, check_same_thread=False)
+    return sqlite3.connect(path, timeout=30.0, check_same_thread=False, uri=path.startswith("file:"))

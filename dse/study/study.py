@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from dse.errors import DseError, InputError, Interrupted, SolverRefused, StudyError
+from dse.errors import InputError, Interrupted
 from dse.problem import Problem, Team
 from dse.problem.library import load
 from dse.study.choosing import Choice, Promise, check_settings
-from dse.study.diagnosis import exact_result
+from dse.study.claim import Claim
 from dse.study.driver import TrialRun
-from dse.study.exact import ExactRun
 from dse.study.identity import Coder
 from dse.study.legal import LegalDesigns
-from dse.study.manifest import MANIFEST, Manifest
-from dse.study.outputs import design_table, trial_columns, trial_rows, write_outputs
+from dse.study.manifest import Manifest
+from dse.study.outputs import write_outputs
 from dse.study.progress import Clock, Progress
-from dse.study.result import FrontPoint, NoFeasibleDesign, Result
-from dse.study.running import Run, box_size
-from dse.study.sampled import evaluated, sampled_result
-from dse.study.solver import ExactSolver, SamplingSolver, Solver
-from dse.study.storage import DATABASE, Storage
-from dse.study.tally import Tally
-from dse.study.trial import Trial, TrialState
-
-if TYPE_CHECKING:
-    import pandas as pd
+from dse.study.record import Record
+from dse.study.result import Result
+from dse.study.running import Run
+from dse.study.solver import ExactSolver, SamplingSolver
+from dse.study.storage import Storage, new_owner
+from dse.study.trial import Trial
 
 __all__ = ["BATCH", "Progress", "Study", "search"]
 
@@ -37,7 +32,7 @@ BATCH = 10
 """Trials that a sampling solver proposes at once, unless told otherwise."""
 
 
-class Study:
+class Study(Record):
     """One search. Runs a solver, or hands out trials by :meth:`ask` and takes results by :meth:`tell`.
 
     Args:
@@ -53,6 +48,7 @@ class Study:
         batch: trials that a sampling solver proposes at once.
         options: the solver's own options.
         promise: ``"exact"`` refuses solvers that only sample.
+        code: whether Python code that the space names may be imported, and programs that measure be run.
 
     Raises:
         SolverRefused: the solver cannot do the problem, or cannot make the promise; names those that can.
@@ -76,13 +72,15 @@ class Study:
         batch: int | None = None,
         options: Mapping[str, Any] | None = None,
         promise: Promise | None = None,
+        code: bool = True,
     ) -> None:
-        self.problem = problem if isinstance(problem, Problem) else load(problem)
+        self.problem = problem if isinstance(problem, Problem) else load(problem, code=code)
         self.team = self.problem.team(team)
         self.folder = None if folder is None else Path(folder)
         self.workers = workers
+        self.code = code
         check_settings(self.problem, workers=workers, keep=keep, top=top, batch=batch, objective=objective)
-        self._asked = Manifest.of(
+        asked = Manifest.of(
             self.problem,
             self.team,
             requested=solver,
@@ -95,36 +93,38 @@ class Study:
             objective=objective,
             ties=ties,
         )
-        self._choice = Choice(self.problem, self.team, promise, ties, self._asked.options)
-        self._manifest: Manifest | None = self._stored()
-        self._solver: Solver | None = None
-        settled = self._manifest or self._asked
-        if settled.solver:
-            self._solver = self._choice.accepted(settled.solver)
         coder = Coder(self.problem)
         self._storage = Storage(coder, self.folder)
+        self._claim = Claim(
+            asked, Choice(self.problem, self.team, promise, ties, asked.options), self._storage
+        )
         self._legal = LegalDesigns(self.problem, self.team, coder)
-        self._trials: TrialRun | None = None
-        self._result: Result | None = None
-        self._begun = False  # the folder's manifest was written by this object
+        self._holder = new_owner()  # of the trials that are handed out
+        self._trials = None
+        self._result = None
+        self._told = False  # since the outputs were written
 
     @classmethod
-    def open(cls, folder: str | Path, problem: Problem | None = None, *, workers: int = 1) -> Study:
-        """The study that is kept in ``folder``, to read or go on with.
+    def open(
+        cls, folder: str | Path, problem: Problem | None = None, *, workers: int = 1, code: bool = True
+    ) -> Study:
+        """The study that is kept in ``folder``, to read or go on with. Reading changes nothing in the folder.
 
         Args:
             problem: the study's problem, if it cannot be loaded from its source again.
+            code: whether Python code that the space names may be imported, and programs that measure be run.
 
         Raises:
             StudyError: there is none, it is damaged, or its problem is not what it was.
+            InputError: its problem needs code that may not be imported.
         """
         folder = Path(folder)
         manifest = Manifest.read(folder)
         if problem is None:
-            problem = manifest.load_problem(folder)
+            problem = manifest.load_problem(folder, code=code)
         return cls(
             problem,
-            team=None if manifest.team == problem.everything.name else manifest.team,
+            team=manifest.team_of(problem, folder),
             solver=manifest.requested,
             seed=manifest.seed,
             folder=folder,
@@ -135,48 +135,8 @@ class Study:
             ties=manifest.ties,
             batch=manifest.batch,
             options=manifest.options,
+            code=code,
         )
-
-    # -- what it is ---------------------------------------------------------------------------------
-
-    def _stored(self) -> Manifest | None:
-        """The manifest in the folder, if it is of this study."""
-        if self.folder is None:
-            return None
-        if self.folder.exists() and not self.folder.is_dir():
-            raise StudyError(f"{self.folder} is a file, but a study is kept in a folder")
-        if not (self.folder / MANIFEST).exists():
-            if (self.folder / DATABASE).exists():
-                raise StudyError(f"{self.folder} has a {DATABASE} but no {MANIFEST}; give another folder")
-            return None
-        manifest = Manifest.read(self.folder)
-        manifest.check_same(self._asked, self.folder)
-        return manifest
-
-    def _settle(self, n_trials: int | None, *, sampling: bool = False) -> Solver:
-        """The solver, chosen if it is not yet; the storage is acquired and the manifest written."""
-        if self._solver is None:
-            name, reason = self._choice.automatic(n_trials, sampling=sampling)
-            self._solver = self._choice.accepted(name)
-            self._asked = replace(self._asked, solver=name, note=f"auto chose {name}: {reason}")
-        if self._storage.writable and self._manifest is not None:
-            return self._solver
-        self._storage.acquire()
-        try:
-            if self._manifest is None:
-                self._manifest = self._stored()  # another process may have begun the same study meanwhile
-            if self._manifest is None:
-                self._manifest = self._asked
-                if self.folder is not None:
-                    self._manifest.write(self.folder)
-                    self._begun = True
-            elif self._manifest.solver != self._solver.name:
-                self._solver = self._choice.accepted(self._manifest.solver)
-            self._storage.prepare()
-        except DseError:
-            self._storage.release()
-            raise
-        return self._solver
 
     # -- running ------------------------------------------------------------------------------------
 
@@ -187,6 +147,8 @@ class Study:
         progress: Callable[[Progress], None] | None = None,
     ) -> Result:
         """Search until the end or the budget, and write the outputs.
+
+        Trials that were handed out by :meth:`ask` and not told stay handed out.
 
         Args:
             n_trials: stop a sampling search when the study has so many finished trials in all, those of earlier
@@ -206,13 +168,14 @@ class Study:
         held = self._storage.writable and self.folder is not None
         run = Run(Clock(self.workers), n_trials, timeout, self.workers, progress)
         try:
-            solver = self._settle(n_trials)
+            solver = self._claim.to_run(n_trials, code=self.code)
             if isinstance(solver, SamplingSolver):
                 self._run_trials(solver, run)
             elif isinstance(solver, ExactSolver):
-                self._run_exact(solver, run)
-            assert self._result is not None
+                done = run.designs(self.problem, self.team, solver, self._storage, self._claim.manifest)
+                self._result = self._exact(done, run.clock.facts(done.tally.evaluated, "designs"))
             self._write()
+            assert self._result is not None
             if run.interrupted:
                 how = "" if self.folder is None else f"; go on with dse resume {self.folder}"
                 raise Interrupted(f"{run.interrupted}{how}")
@@ -222,26 +185,20 @@ class Study:
                 self.close()
 
     def _run_trials(self, solver: SamplingSolver, run: Run) -> None:
-        trials = self._open_trials(solver)
-        before = trials.done
-        run.trials(trials, self._storage)
-        self._result = self._sampled(trials, run.clock.facts(trials.done - before, "trials"))
-
-    def _run_exact(self, solver: ExactSolver, run: Run) -> None:
-        assert self._manifest is not None
-        size = box_size(self.problem, self.team)
-        if run.n_trials is not None and run.n_trials < size:
-            raise SolverRefused(
-                f"solver {solver.name} accounts for all of {size:,} designs, so n_trials cannot limit it to "
-                f"{run.n_trials:,}{self._choice.others('sampling')}; timeout can"
-            )
-        done = run.designs(self.problem, self.team, solver, self._storage, self._manifest)
-        self._result = self._exact(done, run.clock.facts(done.tally.evaluated, "designs"))
+        self._result = None
+        with self._driven(solver) as trials:
+            before = trials.done
+            run.trials(trials, self._storage)
+            if run.interrupted:
+                self._trials = None  # broken off anywhere; the record never is
+        self._result = self._sampled(run.clock.facts(len(self.finished) - before, "trials"))
 
     def _write(self) -> None:
-        if self.folder is not None and self._result is not None:
-            sampling = isinstance(self._solver, SamplingSolver)
-            write_outputs(self.folder, self._result, list(self.trials) if sampling else None)
+        if self.folder is not None:
+            sampling = isinstance(self._claim.solver, SamplingSolver)
+            write_outputs(self.folder, self.result, self.finished if sampling else None)
+            self._storage.outputs_written()
+            self._told = False
 
     # -- ask and tell -------------------------------------------------------------------------------
 
@@ -253,11 +210,10 @@ class Study:
         Raises:
             SolverRefused: the solver is exact, so it hands out no trials.
         """
-        solver = self._settle(None, sampling=True)
-        if not isinstance(solver, SamplingSolver):
-            self.close()
-            raise SolverRefused(f"solver {solver.name} hands out no trials{self._choice.others('sampling')}")
-        return self._open_trials(solver).next()
+        with self._driven(self._claim.to_ask()) as trials:
+            trial = trials.next()
+            self._result = None  # it may be exhausted now
+            return trial
 
     def tell(
         self, trial: Trial | int, metrics: Mapping[str, Any] | None = None, *, failed: str = ""
@@ -274,37 +230,50 @@ class Study:
             InputError: the trial is not running, or a metric is missing, unknown or not a number.
         """
         number = trial if isinstance(trial, int) else trial.number
-        if self._trials is None:
+        solver = self._claim.solver
+        if not self._storage.writable or not isinstance(solver, SamplingSolver):
             raise InputError(f"trial {number} is not running, so its result cannot be told")
-        self._result = None
-        return self._trials.tell(number, metrics, failed)
+        with self._driven(solver) as trials:
+            done = trials.tell(number, metrics, failed)
+            self._result, self._told = None, True
+            return done
 
-    def _open_trials(self, solver: SamplingSolver) -> TrialRun:
-        assert self._manifest is not None
+    @contextmanager
+    def _driven(self, solver: SamplingSolver) -> Iterator[TrialRun]:
+        """The trials of the study; whatever breaks off a change of them, they are read from the record again."""
         if self._trials is None:
+            settled = self._claim.manifest
             self._trials = TrialRun(
                 self.problem,
                 self.team,
                 solver,
                 self._storage,
                 self._legal,
-                seed=self._manifest.seed,
-                batch=self._manifest.batch,
-                options=self._manifest.options,
+                seed=settled.seed,
+                batch=settled.batch,
+                options=settled.options,
+                holder=self._holder,
             )
-        return self._trials
+        try:
+            yield self._trials
+        except BaseException:
+            self._trials = None
+            raise
 
     def close(self) -> None:
-        """Let other processes write to the folder. A trial that was asked for and not told is handed out again.
+        """Let other processes write to the folder, whose outputs are brought up to date if trials were told.
 
-        Nothing is left behind in the folder of a search that was refused before its first trial.
+        A trial that was asked for and not told is handed out again. Nothing is left behind in the folder of a search
+        that was refused before its first trial.
         """
-        if self.folder is not None:
-            self._trials = None
-            if self._storage.writable and self._begun and self._storage.empty:
-                self._storage.discard()
-                self._manifest, self._begun = None, False
-            self._storage.release()
+        if self.folder is None:
+            return
+        try:
+            if self._told and self._storage.writable:
+                self._write()
+        finally:
+            self._trials, self._told, self._holder = None, False, new_owner()
+            self._claim.release()
 
     def __enter__(self) -> Self:
         return self
@@ -314,113 +283,6 @@ class Study:
     ) -> None:
         self.close()
 
-    # -- what was found -----------------------------------------------------------------------------
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        """The trials so far, in order of their numbers; an exact search has none.
-
-        Raises:
-            StudyError: the log is damaged.
-        """
-        if self._trials is not None:
-            return tuple(sorted([*self._trials.finished, *self._trials.running], key=lambda t: t.number))
-        return tuple(self._storage.trials())
-
-    @property
-    def finished(self) -> tuple[Trial, ...]:
-        """The finished trials, in order of their numbers."""
-        return tuple(trial for trial in self.trials if trial.state is not TrialState.RUNNING)
-
-    @property
-    def result(self) -> Result:
-        """What is known so far.
-
-        Raises:
-            StudyError: nothing was run yet, or the record is damaged.
-        """
-        if self._result is None:
-            self._result = self._read_result()
-        return self._result
-
-    def _read_result(self) -> Result:
-        if self._solver is None:
-            raise StudyError("the study was not run yet")
-        if isinstance(self._solver, SamplingSolver):
-            return self._sampled(self._trials, {})
-        checkpoint = self._storage.checkpoint()
-        if checkpoint is None:
-            raise StudyError("the study was not run yet, or was stopped before its first checkpoint")
-        tally, extra = Tally.unpack(self.problem, checkpoint)
-        return self._exact(ExactRun(tally, "complete" if extra["complete"] else "stopped"), {})
-
-    def _exact(self, run: ExactRun, clock: Mapping[str, Any]) -> Result:
-        settled = self._manifest or self._asked
-        return exact_result(
-            self.problem, self.team, settled.solver, run, seed=settled.seed, note=settled.note, clock=clock
-        )
-
-    def _sampled(self, trials: TrialRun | None, clock: Mapping[str, Any]) -> Result:
-        settled = self._manifest or self._asked
-        exhausted = trials.exhausted if trials is not None else bool(self._storage.fact("exhausted"))
-        dry = "no legal design was found that is not tried yet" if trials is not None and trials.dry else ""
-        return sampled_result(
-            self.problem,
-            self.team,
-            settled.solver,
-            self.finished,
-            legal=self._legal,
-            exhausted=exhausted,
-            top=settled.top,
-            objective=self._objective,
-            seed=settled.seed,
-            note="; ".join(note for note in (settled.note, dry) if note),
-            clock=clock,
-        )
-
-    @property
-    def _objective(self) -> int:
-        names = [o.name for o in self.problem.objectives]
-        return 0 if self._asked.objective is None else names.index(self._asked.objective)
-
-    @property
-    def pareto_front(self) -> tuple[FrontPoint, ...]:
-        """The non-dominated feasible designs found."""
-        return self.result.front
-
-    @property
-    def best_trial(self) -> Trial:
-        """The feasible trial with the best objective; of equal ones, the design with the lowest index.
-
-        Of an exact search, which has no trials, the best design as a trial of number 0.
-
-        Raises:
-            DseError: there are several objectives; use :attr:`pareto_front`.
-            NoFeasibleDesign: there is none; carries the nearest miss.
-        """
-        result = self.result
-        if len(self.problem.objectives) > 1:
-            raise DseError(
-                "best_trial must have one objective to go by, but this problem has "
-                f"{', '.join(o.name for o in self.problem.objectives)}; use pareto_front"
-            )
-        if not result.front:
-            raise NoFeasibleDesign(f"no feasible design was found for {self.team.name}", result.nearest_miss)
-        point = result.front[0]
-        for trial in self.finished:
-            if trial.design == point.design:
-                return trial
-        return evaluated(self.problem, Trial(0, point.design, point.index, TrialState.RUNNING))
-
-    def to_frame(self) -> pd.DataFrame:
-        """All trials, or the kept designs of an exact search, as a table; numbers in the declared units."""
-        import pandas as pd
-
-        if isinstance(self._solver, SamplingSolver):
-            return pd.DataFrame(trial_rows(self.problem, self.trials), columns=trial_columns(self.problem))
-        kept = self.result.kept
-        return pd.DataFrame({} if kept is None else design_table(self.problem, kept))
-
 
 def search(
     problem: Problem | str | Path,
@@ -428,7 +290,35 @@ def search(
     n_trials: int | None = None,
     timeout: float | None = None,
     progress: Callable[[Progress], None] | None = None,
-    **settings: Any,
+    team: str | Team | None = None,
+    solver: str = "auto",
+    seed: int = 0,
+    folder: str | Path | None = None,
+    workers: int = 1,
+    keep: int = 100_000,
+    top: int = 0,
+    objective: str | None = None,
+    ties: bool = False,
+    batch: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    promise: Promise | None = None,
+    code: bool = True,
 ) -> Result:
-    """Search a problem and return the result: ``Study(problem, **settings).run(n_trials, timeout, progress)``."""
-    return Study(problem, **settings).run(n_trials, timeout, progress)
+    """Search a problem and return the result: :class:`Study` with these settings, and one :meth:`Study.run`."""
+    study = Study(
+        problem,
+        team=team,
+        solver=solver,
+        seed=seed,
+        folder=folder,
+        workers=workers,
+        keep=keep,
+        top=top,
+        objective=objective,
+        ties=ties,
+        batch=batch,
+        options=options,
+        promise=promise,
+        code=code,
+    )
+    return study.run(n_trials, timeout, progress)

@@ -12,7 +12,7 @@ __all__ = ["Trial", "TrialState"]
 
 
 class TrialState(Enum):
-    """RUNNING trials hold a lease; the others are finished."""
+    """RUNNING trials are leased to whoever runs them (see :class:`dse.study.storage.Lease`); the others are finished."""
 
     RUNNING = "RUNNING"
     COMPLETE = "COMPLETE"

@@ -17,6 +17,7 @@ from dse.study.dominance import nondominated
 from dse.study.files import csv_text
 from dse.study.identity import Coder, Membership
 from dse.study.manifest import Manifest
+from dse.study.measure import needed_metrics
 from dse.study.outputs import design_text, trial_columns, trial_rows
 from dse.study.proofs import Findings, check_result, read_result
 from dse.study.result import FrontPoint, Kept, Result, columns, point_row
@@ -39,7 +40,12 @@ class Verification:
 
 
 def verify(
-    folder: str | Path, *, problem: Problem | None = None, designs: int = 1000, seed: int = 0
+    folder: str | Path,
+    *,
+    problem: Problem | None = None,
+    designs: int = 1000,
+    seed: int = 0,
+    code: bool = True,
 ) -> Verification:
     """Check the result in ``folder``: problem, accounting, front, tables, trials.
 
@@ -48,17 +54,21 @@ def verify(
 
     Args:
         problem: the study's problem, if it cannot be loaded from its source again.
+        code: whether a Python cost function that the space names may be imported; what measures is never run.
 
     Raises:
         VerificationFailed: lists everything that does not hold.
-        StudyError: there is no finished study in the folder.
+        StudyError: there is no finished study in the folder: none at all, or one whose last run was killed.
+        InputError: the problem needs code that may not be imported.
     """
     folder = Path(folder)
     manifest = Manifest.read(folder)
     try:
-        study = Study.open(folder, problem)
+        study = Study.open(folder, problem, code=code)
     except StudyError as error:
         raise VerificationFailed(f"{folder}: {error}") from error
+    if _unfinished(study):
+        raise StudyError(f"{folder} is unfinished: its result is older than its record; dse resume {folder}")
     found = Findings()
     found.check(f"the problem is unchanged (digest {manifest.digest[:12]})", [])
     stored = read_result(folder)
@@ -84,6 +94,13 @@ def verify(
         listed += [f"and {more} more"] if more else []
         raise VerificationFailed(f"{folder} does not hold:\n" + "\n".join(f"- {line}" for line in listed))
     return Verification(folder, study.problem, tuple(found.held))
+
+
+def _unfinished(study: Study) -> bool:
+    try:
+        return study.unfinished
+    except DseError:  # a record that cannot be read is a finding
+        return False
 
 
 # -- the result against the record -----------------------------------------------------------------
@@ -132,12 +149,13 @@ def _check_trials(study: Study, trials: Sequence[Trial], limit: int, seed: int, 
     chosen = _sample(len(trials), limit, seed)
     wrong = []
     again = 0
+    needed = needed_metrics(problem)
     for at in chosen:
         trial = trials[at]
         if not member(keys[at], trial.design):
             wrong.append(f"trial {trial.number}: the team may not choose its design")
         measured = measured_of(problem, trial)
-        if measured is None and any(metric.measured for metric in problem.metrics.values()):
+        if any(name not in (measured or {}) for name in needed):
             continue  # it failed to be measured
         again += 1
         now = evaluated(problem, trial, measured)

@@ -1,7 +1,7 @@
 """Measuring functions in processes of their own, for more than one worker.
 
 The child (``python -m dse.study.worker function folder``) reads one design per line as JSON and answers with one line
-of JSON. It ends by itself when its parent does. What the user's function prints goes to standard error.
+of JSON. It ends when its parent does, with all that it started. What the user's function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any
 
 from dse.errors import InputError
 from dse.problem.code import import_function
-from dse.study.measure import Failed, FunctionRunner
+from dse.study import watchdog
+from dse.study.measure import Failed, FunctionRunner, end_process
 
 __all__ = ["ProcessRunner", "serve"]
 
@@ -45,6 +46,7 @@ class ProcessRunner:
                     env=os.environ | {"PYTHONPATH": path},
                     start_new_session=True,
                 )
+                watchdog.watch(self._process.pid)
             return self._process
 
     def run(self, design: Mapping[str, Any]) -> object:
@@ -70,23 +72,12 @@ class ProcessRunner:
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    _close(pipe)
+            end_process(process)
 
     def close(self) -> None:
         """End the process."""
         self._closed = True
         self._end()
-
-
-def _close(pipe: IO[str]) -> None:
-    try:
-        pipe.close()
-    except OSError:
-        return
 
 
 def serve(function: str, folder: str) -> None:

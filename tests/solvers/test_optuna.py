@@ -114,7 +114,8 @@ def test_only_active_dimensions_are_suggested(
     legal = legal_verdicts(problem)
     assert all(problem.digits_of(t.index or 0) in legal for t in study.trials)
     assert len({t.index for t in study.trials}) == 60
-    assert {len(params) for params in suggested} == {2, 3, 4}
+    told = options.get("sampler") != "random"  # which is not told the history
+    assert {len(params) for params in suggested} == ({2, 3, 4} if told else set())
     assert result.best_point.objectives["cost"] <= 6
 
 

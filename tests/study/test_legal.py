@@ -15,6 +15,11 @@ from dse.study.legal import LegalDesigns
 from tests.study.problems import Build, camera, legal_verdicts, tiny
 
 
+def draw(legal: LegalDesigns, rng: np.random.Generator, taken: set[Key]) -> Key | None:
+    drawn = legal.draw(rng, taken)
+    return None if drawn is None else drawn.key
+
+
 def conditional() -> Problem:
     """Pipelines: ``chunks`` matters only when pp > 1; half of the product is inactive."""
     build = Build().dimension("pp", [1, 2, 4]).dimension("chunks", [1, 2, 4, 8], when="pp > 1")
@@ -38,7 +43,7 @@ def test_every_legal_design_is_drawn_once_and_then_none() -> None:
     legal = LegalDesigns(problem, problem.team("ml"))
     rng = np.random.default_rng(0)
     taken: set[Key] = set()
-    while (key := legal.draw(rng, taken)) is not None:
+    while (key := draw(legal, rng, taken)) is not None:
         assert key not in taken
         taken.add(key)
     assert taken == set(legal_verdicts(problem, "ml"))
@@ -50,7 +55,7 @@ def test_draws_are_uniform(listed: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     problem = conditional()
     legal = LegalDesigns(problem, problem.everything)
     rng = np.random.default_rng(1)
-    seen = Counter(legal.draw(rng, set()) for _ in range(2000 if listed else 600))
+    seen = Counter(draw(legal, rng, set()) for _ in range(2000 if listed else 600))
     expected = set(legal_verdicts(problem))
     assert set(seen) == expected
     mean = seen.total() / len(expected)
@@ -69,7 +74,7 @@ def test_a_space_too_large_to_list_is_drawn_from_by_rejection(monkeypatch: pytes
     assert census.illegal == 0
     rng = np.random.default_rng(2)
     taken: set[Key] = set()
-    while (key := legal.draw(rng, taken)) is not None:
+    while (key := draw(legal, rng, taken)) is not None:
         taken.add(key)
     assert taken == set(legal_verdicts(problem, "systems"))
 
@@ -81,9 +86,9 @@ def test_rare_legal_designs_are_found_by_setting_inactive_dimensions_right() -> 
     build.rule("off", "on < 0.5")
     problem = build.metric("cost", "on").minimize("cost").problem()
     legal = LegalDesigns(problem, problem.everything)
-    key = legal.draw(np.random.default_rng(0), set())
+    key = draw(legal, np.random.default_rng(0), set())
     assert key == (0,) * 13
-    assert legal.draw(np.random.default_rng(0), {key}) is None
+    assert draw(legal, np.random.default_rng(0), {key}) is None
 
 
 def test_continuous_dimensions_are_drawn_from_their_interval() -> None:
@@ -91,7 +96,7 @@ def test_continuous_dimensions_are_drawn_from_their_interval() -> None:
     problem = build.rule("deep", "depth > 1").metric("loss", "rate / depth").minimize("loss").problem()
     legal = LegalDesigns(problem, problem.everything)
     rng = np.random.default_rng(3)
-    drawn = [legal.draw(rng, set()) for _ in range(200)]
+    drawn = [draw(legal, rng, set()) for _ in range(200)]
     rates = [key[0] for key in drawn if key is not None]
     assert len(rates) == 200
     assert all(1e-4 <= rate <= 1.0 for rate in rates)
@@ -132,6 +137,6 @@ def test_draws_are_legal() -> None:
     legal = LegalDesigns(problem, problem.everything)
     rng = np.random.default_rng(5)
     for _ in range(50):
-        key = legal.draw(rng, set())
+        key = draw(legal, rng, set())
         assert key is not None
         assert broken_rule(problem, legal.coder.design(key)) is None

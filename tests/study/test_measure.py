@@ -128,7 +128,7 @@ def test_a_function_gets_the_design_and_returns_metrics(tmp_path: Path) -> None:
     [
         ("def measure(d): return 1 / 0", "the measurement raised ZeroDivisionError: division by zero"),
         ("def measure(d): raise SystemExit(3)", "the measurement raised SystemExit: 3"),
-        ("def measure(d): return {'time': 1}", "returned no error"),
+        ("def measure(d): return {'error': 1}", "returned no time"),
     ],
 )
 def test_a_function_that_fails_gives_a_reason(tmp_path: Path, code: str, reason: str) -> None:
@@ -199,7 +199,7 @@ def test_a_program_may_print_json_over_several_lines_and_need_not_read(tmp_path:
         ("print('[' * 100000)", r"must print a JSON object"),
         ("print('[1]')", r"must return a mapping of metrics, but got \[1\]"),
         ("print(json.dumps({'time': float('nan'), 'error': 1}))", r"time is NaN"),
-        ("print(json.dumps({'time': 1}))", r"returned no error"),
+        ("print(json.dumps({'error': 1}))", r"returned no time"),
         ("sys.stdout.buffer.write(bytes([255, 254]))", r"must print a JSON object"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"was ended by SIGSEGV"),
     ],
@@ -280,7 +280,7 @@ def test_closing_kills_what_runs() -> None:
 
 
 def test_an_unknown_placeholder_is_refused() -> None:
-    with pytest.raises(InputError, match=r"measure.command: unknown dimension 'tiel'; did you mean 'tile'\?"):
+    with pytest.raises(InputError, match=r"unknown dimension or input 'tiel'; did you mean 'tile'\?"):
         check_measurement(problem(command=("run", "{tiel}")))
 
 

@@ -148,7 +148,7 @@ def test_an_exact_front_with_a_hole_is_seen_by_the_kept_designs(tmp_path: Path) 
     study._storage.save_checkpoint(tally.pack(extra))
     study._storage.release()
     study._result = None
-    study._settle(None)
+    study._claim.to_run(None)
     _ = study.result
     study._write()
     study.close()

@@ -1,0 +1,141 @@
+"""What a study is: asked for, perhaps found in its folder, and settled by the first run. The folder is taken last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dse.errors import DseError, SolverRefused, StudyError
+from dse.study.choosing import Choice
+from dse.study.evaluating import is_measured
+from dse.study.manifest import MANIFEST, Manifest
+from dse.study.measure import check_measurement
+from dse.study.running import box_size
+from dse.study.solver import ExactSolver, SamplingSolver, Solver
+from dse.study.storage import DATABASE, Storage
+
+__all__ = ["Claim"]
+
+
+class Claim:
+    """A study's settings and solver, and its hold on the folder.
+
+    Args:
+        asked: what was asked for.
+        choice: which solvers may do it.
+        storage: the record, in a folder or in memory.
+
+    Raises:
+        StudyError: the folder holds another study, or cannot be used.
+        SolverRefused: the solver cannot do it.
+    """
+
+    def __init__(self, asked: Manifest, choice: Choice, storage: Storage) -> None:
+        self.choice = choice
+        self.storage = storage
+        self._asked = asked
+        self._stored = self._found()
+        self._begun = False  # the folder's manifest was written by this object
+        self.solver: Solver | None = None
+        if self.manifest.solver:
+            self.solver = choice.accepted(self.manifest.solver)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The settings: those in the folder, or else what was asked for; its solver is empty until it is chosen."""
+        return self._stored or self._asked
+
+    def _found(self) -> Manifest | None:
+        """The manifest in the folder, if it is of this study."""
+        folder = self.storage.folder
+        if folder is None:
+            return None
+        if folder.exists() and not folder.is_dir():
+            raise StudyError(f"{folder} is a file, but a study is kept in a folder")
+        if not (folder / MANIFEST).exists():
+            if (folder / DATABASE).exists():
+                raise StudyError(f"{folder} has a {DATABASE} but no {MANIFEST}; give another folder")
+            return None
+        manifest = Manifest.read(folder)
+        manifest.check_same(self._asked, folder)
+        return manifest
+
+    # -- to run -------------------------------------------------------------------------------------
+
+    def to_run(self, n_trials: int | None, *, code: bool = True) -> Solver:
+        """The solver, with the folder taken for a run of at most ``n_trials``.
+
+        Raises:
+            SolverRefused: the budget is no budget for the solver, or no solver can; the folder is as it was.
+            InputError: the problem must be measured, and nothing can measure it.
+            StudyError: another process writes to the folder.
+        """
+        solver, asked = self._chosen(n_trials, sampling=False)
+        problem, size = self.choice.problem, 0
+        if isinstance(solver, ExactSolver):
+            size = box_size(problem, self.choice.team)
+        if n_trials is not None and n_trials < size:
+            raise SolverRefused(
+                f"solver {solver.name} accounts for all of {size:,} designs, so n_trials cannot limit it to "
+                f"{n_trials:,}{self.choice.others('sampling')}; timeout can"
+            )
+        if isinstance(solver, SamplingSolver) and is_measured(problem):
+            measurement = check_measurement(problem)
+            if not code:
+                what = measurement.function or " ".join(measurement.command)
+                raise SolverRefused(f"trials of {problem.name} run code (measure {what}), which was refused")
+        return self._take(solver, asked)
+
+    def to_ask(self) -> SamplingSolver:
+        """The solver, with the folder taken for handing out trials.
+
+        Raises:
+            SolverRefused: the solver is exact, so it hands out no trials; the folder is as it was.
+            StudyError: another process writes to the folder.
+        """
+        solver, asked = self._chosen(None, sampling=True)
+        if not isinstance(solver, SamplingSolver):
+            raise SolverRefused(f"solver {solver.name} hands out no trials{self.choice.others('sampling')}")
+        self._take(solver, asked)
+        return solver
+
+    def _chosen(self, n_trials: int | None, *, sampling: bool) -> tuple[Solver, Manifest]:
+        """The solver, chosen if it is not yet, and the settings with it. Changes nothing."""
+        if self.solver is not None:
+            return self.solver, self.manifest
+        name, reason = self.choice.automatic(n_trials, sampling=sampling)
+        note = f"auto chose {name}: {reason}"
+        return self.choice.accepted(name), replace(self.manifest, solver=name, note=note)
+
+    def _take(self, solver: Solver, asked: Manifest) -> Solver:
+        if self.storage.writable and self._stored is not None:
+            return solver
+        self.storage.acquire()
+        try:
+            self._stored = self._stored or self._found()  # another process may have begun it meanwhile
+            if self._stored is None:
+                if self.storage.folder is not None:
+                    asked.write(self.storage.folder)
+                    self._begun = True
+                self._stored = asked
+            elif self._stored.solver != solver.name:
+                raise StudyError(
+                    f"{self.storage.folder} was begun by another search meanwhile, with solver "
+                    f"{self._stored.solver}; try again"
+                )
+            self.storage.prepare()
+        except DseError:
+            self.storage.release()
+            raise
+        self.solver = solver
+        return solver
+
+    def release(self) -> None:
+        """Let other processes write to the folder; nothing is left behind of a search that tried nothing."""
+        if self.storage.folder is None:
+            return
+        if self.storage.writable and self._begun and self.storage.empty:
+            self.storage.discard()
+            self._stored, self._begun = None, False
+            if not self._asked.solver:
+                self.solver = None
+        self.storage.release()
