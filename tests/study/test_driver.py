@@ -229,3 +229,121 @@ def test_a_measured_metric_that_nothing_needs_stays_unknown() -> None:
     assert [t.metrics for t in trials.finished] == [
         {"cost": t.design["a"], "power": None} for t in trials.finished
     ]
+
+
+# -- solvers that know no end ----------------------------------------------------------------------
+
+
+class Naive(Listed):
+    """Offers one design until enough are accepted, and catches whatever it can."""
+
+    def propose(self, proposals: Proposals) -> None:
+        accepted = calls = 0
+        while accepted < proposals.wanted:
+            calls += 1
+            assert calls < 10_000
+            try:
+                admission = proposals.admit(self.offers[0])
+            except Exception:  # noqa: BLE001 - as a stranger may write it
+                continue
+            self.told.append(admission)
+            accepted += admission.accepted
+
+
+def test_a_solver_that_proposes_without_end_is_ended() -> None:
+    solver = Naive([camera().design_at((0,) * 6)])
+    trials = run_of(camera(), solver)
+    trials.run(20)
+    assert trials.done == 20
+    assert [a.accepted for a in solver.told] == [True, *[False] * 200]
+    assert trials.finished[0].index == 0
+
+
+def test_a_batch_that_is_broken_off_takes_no_design() -> None:
+    class Broken(Listed):
+        def propose(self, proposals: Proposals) -> None:
+            super().propose(proposals)
+            if self.offers:
+                raise RuntimeError("a bug")
+
+    solver = Broken([{"a": 1.0, "b": True}, {"a": 2.0, "b": True}])
+    trials = run_of(tiny(), solver)
+    with pytest.raises(RuntimeError):
+        trials.run(4)
+    solver.offers = []
+    trials.run(10)
+    assert sorted(t.index or 0 for t in trials.finished) == [0, 1, 2, 3]
+
+
+# -- what a trial costs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", ["random", "nsga2"])
+def test_the_work_of_a_trial_does_not_grow_with_their_number(
+    monkeypatch: pytest.MonkeyPatch, sampler: str
+) -> None:
+    from dse.solvers import optuna as plugin
+
+    build = Build()
+    for name in "abcd":
+        build.dimension(name, [float(v) for v in range(16)])
+    problem = build.metric("cost", "a * b - c + d").minimize("cost").problem()
+    calls = {"keys": 0, "amounts": 0}
+    key, amounts = Coder.key, plugin._amounts
+
+    def counted_key(self: Coder, design: Any) -> Any:
+        calls["keys"] += 1
+        return key(self, design)
+
+    def counted_amounts(problem: Problem, trial: Trial) -> dict[str, float]:
+        calls["amounts"] += 1
+        found: dict[str, float] = amounts(problem, trial)
+        return found
+
+    monkeypatch.setattr(Coder, "key", counted_key)
+    monkeypatch.setattr(plugin, "_amounts", counted_amounts)
+    n = 300
+    run_of(problem, plugin.Optuna(), options={"sampler": sampler}).run(n)
+    assert calls["keys"] < 3 * n
+    assert calls["amounts"] == (0 if sampler == "random" else n - 10)
+
+
+# -- metrics that nothing needs --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spare", "value"),
+    [("", None), ("'power': None", None), ("'power': float('nan')", None), ("'power': '8 MB'", None),
+     ("'power': 'much'", None), ("'power': 3", 3.0), ("'power': float('inf')", float("inf"))],
+)  # fmt: skip
+def test_a_measured_metric_that_nothing_needs_fails_no_design(
+    tmp_path: Path, spare: str, value: float | None
+) -> None:
+    (tmp_path / "cost.py").write_text(f"def cost(design):\n    return {{'time': design['x'], {spare}}}\n")
+    build = Build().dimension("x", [1, 2]).measured("time", "ms").measured("power", "W").minimize("time")
+    build.metric("energy", "time * power", "J")
+    problem = build.problem("t", Measurement(function="./cost.py:cost", folder=str(tmp_path), repeats=2))
+    trials = run_of(problem, Listed([]))
+    trials.run(2)
+    assert {t.state for t in trials.finished} == {TrialState.COMPLETE}
+    assert [t.metrics["power"] for t in trials.finished] == [value] * 2
+    assert [t.metrics["energy"] is None for t in trials.finished] == [value is None] * 2
+
+
+def test_a_measurement_that_nothing_needs_fails_no_design(tmp_path: Path) -> None:
+    (tmp_path / "cost.py").write_text("def cost(design):\n    raise ValueError('no power meter')\n")
+    build = Build().dimension("x", [1, 2]).metric("cost", "x").measured("power", "W").minimize("cost")
+    problem = build.problem("t", Measurement(function="./cost.py:cost", folder=str(tmp_path)))
+    trials = run_of(problem, Listed([]))
+    trials.run(2)
+    assert {t.state for t in trials.finished} == {TrialState.COMPLETE}
+
+
+def test_what_is_told_of_a_metric_that_nothing_needs_must_still_make_sense() -> None:
+    build = Build().dimension("x", [1, 2]).measured("time", "ms").measured("power", "W").minimize("time")
+    trials = run_of(build.problem(), Listed([]))
+    trial = trials.next()
+    assert trial is not None
+    with pytest.raises(Exception, match="trial 0: power is in W"):
+        trials.tell(trial.number, {"time": 1, "power": "8 MB"}, "")
+    assert trials.tell(trial.number, {"time": 1}, "").metrics["power"] is None

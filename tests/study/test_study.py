@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -14,12 +15,16 @@ from typing import Any
 import pytest
 
 from dse.errors import DseError, InputError, Interrupted, SolverRefused, StudyError
-from dse.problem import Interval, Problem
+from dse.problem import Box, Interval, Problem, Team
+from dse.problem.library import load
+from dse.study.manifest import Manifest
 from dse.study.progress import Progress
 from dse.study.result import NoFeasibleDesign
 from dse.study.running import TRIALS
+from dse.study.storage import Storage
 from dse.study.study import Study, search
 from dse.study.trial import TrialState
+from dse.study.verify import verify
 from tests.study.problems import Build, camera, tiny
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -289,10 +294,8 @@ def test_open_reads_without_running(tmp_path: Path) -> None:
 
 
 def test_settings_and_inputs_come_back(tmp_path: Path) -> None:
-    from dse.problem.library import load
-
     problem = load("camera", {"max_latency": "60 ms", "tables.formats.int8-PTQ.loss": "1 percent"})
-    problem = problem.with_inputs({"min_accuracy": 0.85})
+    problem = problem.with_inputs({"min_accuracy": "85 percent"})
     result = Study(problem, team="ml", folder=tmp_path, seed=9).run()
     opened = Study.open(tmp_path)
     assert opened.problem.digest == problem.digest
@@ -535,6 +538,132 @@ def test_an_interrupted_measurement_is_killed_and_run_again(tmp_path: Path) -> N
 
 
 def test_workers_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cost.py").write_text(
+        "import time\ndef measure(design):\n    time.sleep(0.002 * (design['a'] % 3))\n"
+        "    return {'time': abs(design['a'] - 20) + design['b']}\n"
+    )
+    (tmp_path / "space.yaml").write_text(
+        "dse: 1\nname: t\ndimensions: {a: {range: [1, 40]}, b: [0, 1, 2]}\nmeasure: ./cost.py:measure\n"
+        "metrics: {time: {unit: ms, measured: true}}\nobjectives: {time: minimize}\n"
+    )
     for workers in (1, 2):
-        Study(camera(), folder=tmp_path / str(workers), solver="optuna", workers=workers).run(n_trials=30)
+        Study(tmp_path / "space.yaml", folder=tmp_path / str(workers), workers=workers, batch=5).run(
+            n_trials=32
+        )
     assert outputs(tmp_path / "1") == outputs(tmp_path / "2")
+
+
+# -- teams -----------------------------------------------------------------------------------------
+
+
+def test_a_team_made_in_a_program_is_reopened_as_it_was(tmp_path: Path) -> None:
+    problem = load("camera")
+    declared = problem.team("systems")
+    fours = Box((None, (1, 3), None, None, None, None), declared.boxes[0].where)
+    for name in ("mine", "ml", "all"):  # unknown, another's, everything's
+        team = Team(name, (fours, declared.boxes[0]))
+        for solver in ("exhaustive", "optuna"):
+            folder = tmp_path / f"{name}-{solver}"
+            result = Study("camera", team=team, solver=solver, folder=folder).run()
+            opened = Study.open(folder)
+            assert opened.team.boxes == team.boxes
+            assert opened.result.to_dict() == result.to_dict()
+            verify(folder)
+    with pytest.raises(StudyError, match="team ml may choose other designs there"):
+        Study("camera", team="ml", solver="optuna", folder=tmp_path / "ml-optuna")
+    with pytest.raises(StudyError, match="team all may choose other designs there"):
+        Study("camera", solver="optuna", folder=tmp_path / "all-optuna")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda box: box["allowed"].pop(),
+        lambda box: box["allowed"].__setitem__(0, [99]),
+        lambda box: box["where"][0].update(node=0),
+        lambda box: box["where"][0].update(node=10**6),
+        lambda box: box.pop("where"),
+    ],
+)
+def test_boxes_that_do_not_fit_the_space_are_named(tmp_path: Path, change: Any) -> None:
+    Study("camera", team="systems", folder=tmp_path).run()
+    path = tmp_path / "manifest.json"
+    data = json.loads(path.read_text())
+    change(data["boxes"][0])
+    path.write_text(json.dumps(data))
+    with pytest.raises(
+        StudyError, match=r"manifest\.json: .* the boxes of team systems do not fit the space"
+    ):
+        Study.open(tmp_path)
+
+
+def test_a_team_with_nothing_to_choose_ends_before_any_solver_runs() -> None:
+    build = Build().dimension("rate", Interval(0.0, 1.0)).dimension("kind", ["x", "y"])
+    build.metric("cost", "rate").minimize("cost").team("left", kind="x").team("right", kind="y")
+    empty = Team("empty", (Box((None, ())),))
+    for team in ("left & right", empty):
+        result = search(build.problem(), team=team, n_trials=5)
+        assert (result.status, result.n_trials, result.feasible) == ("exhausted", 0, False)
+    large = Build()
+    for name in "abcdefgh":
+        large.dimension(name, [float(v) for v in range(16)])
+    large.metric("cost", "a").minimize("cost").team("left", a=1.0).team("right", a=2.0)
+    result = search(large.problem(), team="left & right", solver="optuna", n_trials=5)
+    assert (result.status, result.accounting.outside) == ("exhausted", 16**8)
+
+
+# -- what is not asked for -------------------------------------------------------------------------
+
+
+def test_a_refused_search_never_takes_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken(*_: object) -> None:
+        raise AssertionError("the folder was taken before the search was refused")
+
+    monkeypatch.setattr(Manifest, "write", taken)
+    monkeypatch.setattr(Storage, "acquire", taken)
+    with pytest.raises(SolverRefused, match="n_trials cannot limit it"):
+        Study(camera(), folder=tmp_path, solver="exhaustive").run(n_trials=5)
+    with pytest.raises(SolverRefused, match="hands out no trials"):
+        Study(camera(), folder=tmp_path, solver="exhaustive").ask()
+    with pytest.raises(InputError, match="nothing measures time, error"):
+        Study(measured(), folder=tmp_path).run(n_trials=5)
+
+
+def test_code_that_may_not_run_does_not(tmp_path: Path) -> None:
+    (tmp_path / "cost.py").write_text(
+        "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+        "def cost(a): return {'cost': a * 2}\ndef measure(design): return {'time': design['a']}\n"
+    )
+    (tmp_path / "cost.yaml").write_text(
+        "dse: 1\nname: t\ndimensions: {a: [1, 2]}\ncost: ./cost.py:cost\n"
+        "metrics: {cost: {unit: 1}}\nobjectives: {cost: minimize}\n"
+    )
+    (tmp_path / "measure.yaml").write_text(
+        "dse: 1\nname: t\ndimensions: {a: [1, 2]}\nmeasure: ./cost.py:measure\n"
+        "metrics: {time: {unit: ms, measured: true}}\nobjectives: {time: minimize}\n"
+    )
+    for name in ("cost", "measure"):
+        Study(tmp_path / f"{name}.yaml", folder=tmp_path / name).run()
+        verify(tmp_path / name)
+    (tmp_path / "ran").unlink()
+    sys.modules = {k: m for k, m in sys.modules.items() if "_dse_code_" not in k}
+    with pytest.raises(
+        InputError, match=r"cost\.yaml needs code \(.*cost\.py:cost\), which may not be imported"
+    ):
+        Study.open(tmp_path / "cost", code=False)
+    with pytest.raises(InputError, match="may not be imported"):
+        verify(tmp_path / "cost", code=False)
+    assert Study.open(tmp_path / "measure", code=False).result.n_trials == 2
+    verify(tmp_path / "measure", code=False)
+    with pytest.raises(SolverRefused, match=r"run code \(measure .*cost\.py:measure\), which was refused"):
+        Study.open(tmp_path / "measure", code=False).run(n_trials=4)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_search_takes_what_a_study_takes() -> None:
+    own = inspect.signature(search).parameters
+    run = inspect.signature(Study.run).parameters
+    expected = {**inspect.signature(Study.__init__).parameters, **run}
+    assert {n: (p.default, p.annotation) for n, p in own.items()} == {
+        n: (p.default, p.annotation) for n, p in expected.items() if n != "self"
+    }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import tempfile
+import traceback
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +16,9 @@ from typing import Any
 import pytest
 
 from dse.errors import StudyError, VerificationFailed
-from dse.study.study import Study
+from dse.problem import Interval
+from dse.study import study as module
+from dse.study.study import Study, search
 from dse.study.tally import Tally
 from dse.study.verify import verify
 from tests.study.problems import Build, camera
@@ -239,3 +244,107 @@ def test_infinities_and_undefined_metrics_survive(tmp_path: Path) -> None:
     for solver in ("exhaustive", "optuna"):
         Study(problem, folder=tmp_path / solver, solver=solver).run()
         verify(tmp_path / solver, problem=problem)
+
+
+# -- runs that are not finished --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_killed_run_is_unfinished_and_not_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solver: str
+) -> None:
+    folder, sampling = tmp_path / "run", solver == "optuna"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    study = Study("camera", folder=folder, solver=solver)
+    study.run(n_trials=20 if sampling else None, timeout=None if sampling else 0.0)
+    verify(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_outputs", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Study.open(folder).run(n_trials=40 if sampling else None)
+    changed = sampling or json.loads((folder / "result.json").read_text())["status"] == "stopped"
+    if changed:
+        with pytest.raises(StudyError, match=r"is unfinished: .*; dse resume ") as caught:
+            verify(folder)
+        assert caught.value.exit_code == 2
+    Study.open(folder).run()
+    verify(folder)
+
+
+def rare(designs: int) -> Any:
+    """A large space with few legal designs, which only going dimension by dimension finds."""
+    build = Build().dimension("on", [float(v) for v in range(200)])
+    build.dimension("x", [float(v) for v in range(designs)])
+    for at in range(12):
+        build.dimension(f"d{at}", [float(v) for v in range(64)], when="on > 0.5")
+    build.rule("off", "on < 0.5")
+    return build.metric("cost", "x").minimize("cost").problem()
+
+
+def test_a_search_that_ran_dry_verifies_and_says_so(tmp_path: Path) -> None:
+    problem = rare(4)
+    result = Study(problem, solver="optuna", folder=tmp_path / "run").run(n_trials=50)
+    assert 1 <= result.n_trials <= 4
+    assert "no legal design was found that is not tried yet" in result.note
+    assert "drawn dimension by dimension, which is not uniform" in result.note
+    verify(tmp_path / "run", problem=problem)
+    again = Study(problem, solver="optuna", folder=tmp_path / "run").run(n_trials=50)
+    assert again.note == result.note
+    verify(tmp_path / "run", problem=problem)
+
+
+def test_uniform_draws_are_not_noted(tmp_path: Path) -> None:
+    build = Build().dimension("rate", Interval(0.0, 1.0)).metric("cost", "rate").minimize("cost")
+    assert search(build.problem(), n_trials=12, options={"sampler": "random"}).note.count(";") == 0
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def test_reading_changes_nothing_in_a_folder(tmp_path: Path) -> None:
+    folder = ran(tmp_path)
+    names = sorted(path.name for path in folder.iterdir())
+    stamps = [path.stat().st_mtime_ns for path in (folder, *sorted(folder.iterdir()))]
+    _ = Study.open(folder).result
+    verify(folder)
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert [path.stat().st_mtime_ns for path in (folder, *sorted(folder.iterdir()))] == stamps
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_folder_that_cannot_be_written_to_can_be_read(killed: bool) -> None:
+    """As another user, where this one may write anywhere."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        shutil.copytree(_RUNS["optuna", None], folder)
+        if killed:  # what a killed writer leaves: a write-ahead log that holds all
+            with closing(sqlite3.connect(folder / "study.sqlite")) as database:
+                database.execute("PRAGMA journal_mode=WAL")
+                with database:
+                    database.execute("INSERT INTO facts VALUES ('more', '1')")
+                shutil.copytree(folder, Path(place) / "killed")
+            folder = Path(place) / "killed"
+            assert (folder / "study.sqlite-wal").stat().st_size
+        for path in [Path(place), folder, *folder.iterdir()]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                if os.geteuid() == 0:
+                    os.setresuid(65534, 65534, 65534)
+                assert not os.access(folder, os.W_OK)
+                verify(folder)
+                code = 0
+            except BaseException:  # noqa: BLE001 - the parent must hear of it
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        status = os.waitpid(child, 0)[1]
+        for path in [Path(place), folder]:
+            path.chmod(0o755)
+        assert os.waitstatus_to_exitcode(status) == 0
