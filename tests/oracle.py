@@ -54,7 +54,7 @@ class Oracle:
         }
         self.dimensions = {name: self._values(d) for name, d in data["dimensions"].items()}
         self.rules = [
-            (name, f"({d['when']}) or {name} == {self._written(name, d)}")
+            (name, f"{name} == {self._written(name, d)} or ({d['when']})")
             for name, d in data["dimensions"].items()
             if "when" in d
         ]

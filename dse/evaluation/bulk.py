@@ -272,7 +272,7 @@ def _where(node: Node, args: list[Bulk]) -> Bulk:
 
 
 _OPERATIONS: dict[str, Callable[[Node, list[Bulk]], Bulk]] = {
-    "alias": lambda node, args: args[0],
+    "alias": _strict(lambda a: a),
     "neg": _strict(np.negative),
     "add": _strict(np.add),
     "sub": _strict(np.subtract),

@@ -115,8 +115,11 @@ def judge(
     violations, nearness = [], 0.0
     for constraint in problem.constraints:
         bound = constraint.bound
-        for node in (bound.lhs, bound.rhs):
-            if failure := _failure(constraint.name, values[node]):
+        for node, name in (
+            (bound.lhs, constraint.metric or constraint.name),
+            (bound.rhs, f"the bound {constraint.text}"),
+        ):
+            if failure := _failure(name, values[node]):
                 return Verdict(State.FAILED, failure)
         violation, scale = _violation(bound, values)
         violations.append(violation)

@@ -26,7 +26,6 @@ class Symbol:
     """A value that is not known yet: a node of the graph. ``symbol.column`` reads a table dimension's cell."""
 
     __slots__ = ("_name", "_node", "_scope")
-    __hash__ = None  # type: ignore[assignment]  # == builds a node, so symbols cannot be keys
 
     def __init__(self, scope: Scope | _Constants, node: int, name: str = "") -> None:
         self._scope = scope
@@ -149,6 +148,12 @@ class Symbol:
         )
 
     __int__ = __index__ = __float__
+
+    def __hash__(self) -> int:
+        raise ExpressionError(
+            "a cost function is traced once: its values are not known, so they cannot look up a dict or be in a set; "
+            "use a table of the space, or dse.where"
+        )
 
     def __iter__(self) -> NoReturn:
         raise ExpressionError("a cost function is traced once: a value of it cannot be iterated over")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dse.errors import SpaceError
+from dse.errors import SpaceError, nearest
 from dse.expressions import Graph
 from dse.problem.building import Building
 from dse.problem.costs import build_costs
@@ -19,6 +19,7 @@ from dse.problem.restrictions import (
     build_rules,
     build_teams,
 )
+from dse.problem.template import places
 from dse.problem.tracing import CostFunction
 from dse.space.reading import Declaration
 from dse.space.schema import MeasureDecl
@@ -66,13 +67,15 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
         metrics=metrics,
         objectives=build_objectives(building, metrics),
         constraints=build_constraints(building, metrics),
-        measurement=_measurement(model.measure, folder),
+        measurement=_measurement(building, model.measure, folder),
         cost=model.cost or "",
         source=str(declaration.path),
         locations=building.locations,
     )
     if not building.errors or dimensions:
         problem = replace(problem, teams=build_teams(building, problem))
+    if model.measure is not None and not any(metric.measured for metric in metrics.values()):
+        building.warnings.append("measure: is never run, since no metric is measured")
     if building.errors:
         raise SpaceError(
             sorted(building.errors, key=lambda d: (d.location.file, d.location.line, d.location.column))
@@ -80,11 +83,17 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
     return replace(problem, warnings=tuple(building.warnings))
 
 
-def _measurement(declared: str | MeasureDecl | None, folder: str) -> Measurement | None:
+def _measurement(building: Building, declared: str | MeasureDecl | None, folder: str) -> Measurement | None:
     if declared is None:
         return None
     if isinstance(declared, str):
         return Measurement(function=declared, folder=folder)
+    known = [name for name, kind in building.names.kinds.items() if kind in ("dimension", "input")]
+    for at, argument in enumerate(declared.command):
+        for name in places(argument):
+            if name not in known:
+                hint = nearest(name, known)
+                building.report(("measure", "command", at), f"unknown dimension or input {name!r}{hint}")
     timeout = None
     if declared.timeout is not None:
         timeout = parse_quantity(str(declared.timeout)).value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,8 @@ def import_function(name: str, folder: str) -> Callable[..., Any]:
 
 def _from_name(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import {name}: {type(error).__name__}: {error}") from error
 
@@ -47,14 +50,15 @@ def _from_file(where: str, folder: str) -> Any:
     if not path.is_file():
         files = sorted(f"./{p.name}" for p in root.glob("*.py"))
         raise InputError(f"there is no file {where}{nearest(where, files)}")
-    module_name = f"_dse_code_{path.stem}_{abs(hash(str(path)))}"
+    module_name = f"_dse_code_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{where} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # what the user's code prints is no part of a command's output
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import {where}: {type(error).__name__}: {error}") from error
     return module

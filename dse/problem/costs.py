@@ -34,6 +34,7 @@ def build_costs(
     lets: dict[str, int] = {}
     metrics: dict[str, Metric] = {}
     function = _function(building, cost, code=code, folder=folder)
+    names.open = function is None and model.cost is not None
     traced = (
         [n for n, m in model.metrics.items() if m.expr is None and not m.measured]
         if model.cost or cost
@@ -145,6 +146,7 @@ def _reads(text: object) -> list[str]:
 
 def _metric(building: Building, name: str, scope: View, *, unknown: bool) -> Metric | None:
     declared = building.declaration.model.metrics[name]
+    building.locations[f"metrics.{name}"] = building.declaration.locate(("metrics", name, "expr"))
     unit = parse_unit(declared.unit)
     path: Path = ("metrics", name, "expr")
     if declared.expr is None:

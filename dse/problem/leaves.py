@@ -14,7 +14,7 @@ from dse.problem.building import Building
 from dse.problem.parts import Dimension, Input, Interval, shown
 from dse.space.choices import LARGEST_INTEGER
 from dse.space.nodes import Path, show_path
-from dse.space.ranges import Continuous
+from dse.space.ranges import LIST_LIMIT, Continuous
 from dse.space.schema import DimensionDecl, KeyedTableDecl, RowTableDecl
 from dse.units import Unit, UnitError, from_base, parse_quantity, parse_unit, to_base
 
@@ -303,6 +303,10 @@ def _own_values(
     if isinstance(ranged, Continuous):
         low, high = (to_base(repr(end), unit) for end in (ranged.lo, ranged.hi))
         return Interval(low, high, ranged.log)
+    if ranged is not None and len(ranged) > LIST_LIMIT:
+        count = f"found {len(ranged):,} values, expected at most {LIST_LIMIT:,}"
+        building.report(("dimensions", name, "range"), f"{count}; give it a step or scale: pow2")
+        return None
     if ranged is not None:
         return array("d", (to_base(repr(v), unit) for v in ranged) if unit else map(float, ranged))
     if declared.choices is None:

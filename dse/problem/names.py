@@ -17,13 +17,17 @@ class Broken(ExpressionError):
 
 @dataclass
 class Names:
-    """Everything declared. ``nodes`` holds what is built so far; ``broken`` what could not be."""
+    """Everything declared. ``nodes`` holds what is built so far; ``broken`` what could not be.
+
+    ``open`` says that there may be more metrics: those of a Python cost function that was not traced.
+    """
 
     graph: Graph
     kinds: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, int] = field(default_factory=dict)
     tables_of: dict[str, str] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    open: bool = False
 
     def view(self, allowed: Iterable[str], why: str) -> View:
         """The names of the ``allowed`` kinds; ``why`` is said of any other."""
@@ -89,7 +93,12 @@ class View:
 
     def _kind(self, name: str) -> str:
         kind = self.names.kinds.get(name)
+        if kind is None and self.names.open and "metric" in self.allowed:
+            raise Broken("")
         if kind is None:
+            for dimension, node in self.names.nodes.items():
+                if name in (self.graph.texts(node) or ()):
+                    raise ExpressionError(f"{name!r} is a value of {dimension}; a text stands in quotes")
             raise ExpressionError(f"unknown name {name!r}{nearest(name, self._usable())}")
         if kind not in self.allowed or name in self.hidden:
             raise ExpressionError(f"{kind} {name!r} cannot be used here: {self.why}")

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from dse.errors import Location
 from dse.expressions import Type, Value
 from dse.problem.template import Template
-from dse.units import Unit, format_value
+from dse.units import Unit, format_value, from_base
 
 __all__ = [
     "Bound",
@@ -67,6 +67,14 @@ class Dimension:
     def label(self, at: int) -> str:
         """Value number ``at`` for people."""
         return shown(self.values[at], self.unit)
+
+    def plain(self, value: Value) -> Value | int:
+        """A value for files and programs: in the declared unit, a whole number as an integer."""
+        if type(value) is not float:
+            return value
+        number = from_base(value, self.unit)
+        whole = self.interval is None and number.is_integer() and abs(number) <= 2**53
+        return int(number) if whole else number
 
 
 @dataclass(frozen=True, slots=True)

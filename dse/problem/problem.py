@@ -23,7 +23,7 @@ Design = dict[str, Value]
 """One value per dimension, in base units."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
@@ -52,6 +52,10 @@ class Problem:
     overrides: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     locations: Mapping[str, Location] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        size = "continuous" if self.continuous else f"{self.size:,} designs"
+        return f"<Problem {self.name}: {size}, digest {self.digest[:12]}>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key in self.__dataclass_fields__}

@@ -73,7 +73,8 @@ def build_conditions(
             constant = graph.boolean(value)
         else:
             constant = graph.number(value, dimension.type)
-        check = graph.apply("or", node, graph.apply("eq", dimension.node, constant))
+        # The value first: where the condition reads NaN or a missing cell, the dimension is inactive.
+        check = graph.apply("or", graph.apply("eq", dimension.node, constant), node)
         text = building.source(path, declared.when)
         because = (
             f"{dimension.name} is inactive unless {text}, and is then {dimension.label(dimension.otherwise)}"
@@ -111,7 +112,7 @@ def build_objectives(building: Building, metrics: Mapping[str, Metric]) -> tuple
         if name in metrics:
             metric = metrics[name]
             objectives.append(Objective(name, metric.node, direction, metric.unit))
-        elif name not in model.metrics:
+        elif name not in model.metrics and not building.names.open:
             building.report_key(
                 ("objectives", name), f"found {name!r}, expected a metric{nearest(name, metrics)}"
             )
@@ -134,7 +135,7 @@ def build_constraints(building: Building, metrics: Mapping[str, Metric]) -> tupl
             constraints += [found] if found else []
             continue
         if name not in metrics:
-            if name not in model.metrics:
+            if name not in model.metrics and not building.names.open:
                 hint = nearest(name, metrics)
                 building.report_key(
                     ("constraints", name),
@@ -166,7 +167,11 @@ def _bound_constraint(
     except ExpressionError as error:
         message = error.message
         bare = graph[rhs].type.kind is Kind.NUMBER and not graph[rhs].type.dims
-        if bare and metric.unit.text != "1" and graph[rhs].op == "const":
+        if bare and metric.unit.text != "1" and graph[rhs].op == "input":
+            given = building.declaration.text(("inputs", graph[rhs].data, "default"))
+            message = f"input {graph[rhs].data!r} has no unit, and cannot bound {metric.name}"
+            message += f"; write {graph[rhs].data}: {given} {metric.unit.text}"
+        elif bare and metric.unit.text != "1" and graph[rhs].op == "const":
             message = f"cannot compare {metric.name} ({graph[metric.node].type}) and a number without a unit"
             message += f"; write {text[match.end() :].strip()} {metric.unit.text}"
         else:

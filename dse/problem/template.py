@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dse.errors import ExpressionError
 from dse.expressions import Scope
 
-__all__ = ["Template", "parse_template"]
+__all__ = ["Template", "parse_template", "places"]
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _NAME = re.compile(r"\s*([^\W\d]\w*)(?:\.([^\W\d]\w*))?\s*")
@@ -33,6 +33,11 @@ class Template:
 
     def __bool__(self) -> bool:
         return bool(self.parts)
+
+
+def places(text: str) -> list[str]:
+    """What stands in braces in ``text``, such as ``name`` or ``name.column``; ``{{`` and ``}}`` are braces."""
+    return [match[1].strip() for match in _PLACE.finditer(text) if match[1] is not None]
 
 
 def parse_template(text: str, scope: Scope) -> Template:

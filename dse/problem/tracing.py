@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pathlib
+import sys
+import traceback
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from typing import Any
 
 from dse.errors import DseError, ExpressionError, nearest
@@ -44,6 +48,7 @@ def trace(
     arguments = _arguments(building, parameters, scope)
     returned = None if arguments is None else _returned(building, function, arguments)
     if returned is None:
+        building.names.open = True
         return {}
     model = building.declaration.model
     metrics: dict[str, Metric] = {}
@@ -89,16 +94,25 @@ def _arguments(building: Building, parameters: list[str], scope: View) -> dict[s
     return arguments
 
 
+def _place(error: BaseException) -> str:
+    """The last line of the user's own code that an error passed through."""
+    own = pathlib.Path(__file__).resolve().parents[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not pathlib.Path(frame.filename).resolve().is_relative_to(own)]
+    return f" (at {pathlib.Path(theirs[-1].filename).name}:{theirs[-1].lineno})" if theirs else ""
+
+
 def _returned(
     building: Building, function: CostFunction, arguments: dict[str, object]
 ) -> Mapping[str, Any] | None:
     try:
-        returned: object = function(**arguments)
+        with redirect_stdout(sys.stderr):  # what the user's code prints is no part of a command's output
+            returned: object = function(**arguments)
     except DseError as error:
-        building.report(_PATH, f"the cost function cannot be traced: {error}")
+        building.report(_PATH, f"the cost function cannot be traced: {error}{_place(error)}")
         return None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code may raise anything
-        building.report(_PATH, f"the cost function raised {type(error).__name__}: {error}")
+        building.report(_PATH, f"the cost function raised {type(error).__name__}: {error}{_place(error)}")
         return None
     if not isinstance(returned, Mapping):
         found = type(returned).__name__

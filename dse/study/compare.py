@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
 from dse.problem import Problem
+from dse.problem.library import load
 from dse.study.result import Result
 from dse.study.unlock import Unlock, survey
 
@@ -30,7 +33,7 @@ class TeamReport:
     departures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The reports of the teams, and the result of the whole space, which says what feasible designs share."""
 
@@ -39,6 +42,10 @@ class Comparison:
     whole: Result | None = None
     note: str = ""
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{row.team} {row.result.funnel.feasible} feasible" for row in self.rows)
+        return f"<Comparison {self.problem.name}: {counts}>"
+
     @property
     def feasible(self) -> bool:
         """Whether any team found a feasible design."""
@@ -46,33 +53,50 @@ class Comparison:
 
 
 def compare(
-    problem: Problem,
+    problem: Problem | str | Path | Mapping[str, Any],
     teams: Sequence[str] | None = None,
     *,
+    solver: str = "auto",
+    seed: int = 0,
+    n_trials: int | None = None,
+    timeout: float | None = None,
+    workers: int = 1,
+    options: Mapping[str, Any] | None = None,
     solve: Callable[..., Result] | None = None,
-    **options: Any,
 ) -> Comparison:
     """Search the space once for each team (default: all of the problem's) and once for everybody.
 
+    The settings are those of :func:`dse.study.study.search`, for each of the searches.
+
     Args:
-        solve: called as ``solve(problem, team=..., **options)`` for each team; by default
-            :func:`dse.study.study.search`, which takes ``solver``, ``seed``, ``n_trials``, ``timeout`` and ``workers``.
+        solve: called as ``solve(problem, team=...)`` instead of ``search`` with the settings.
 
     Raises:
         InputError: an unknown team, or no team at all.
+        SpaceError: the space cannot be loaded.
     """
+    if not isinstance(problem, Problem):
+        problem = load(problem)
     if solve is None:
         from dse.study.study import search
 
-        solve = search
+        solve = partial(
+            search,
+            solver=solver,
+            seed=seed,
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            options=options,
+        )
     names = list(teams) if teams else list(problem.teams)
     if not names:
         raise InputError(f"{problem.name} declares no teams to compare")
     found = {name: problem.team(name) for name in names}
     (everything,) = problem.everything.boxes
-    results = {name: solve(problem, team=name, **options) for name in names}
+    results = {name: solve(problem, team=name) for name in names}
     whole_team = next((name for name in names if any(box == everything for box in found[name].boxes)), None)
-    whole = results[whole_team] if whole_team else solve(problem, team=None, **options)
+    whole = results[whole_team] if whole_team else solve(problem, team=None)
     failing = [name for name in names if not results[name].feasible and name != whole_team]
     exact = whole.promise == "exact" and whole.status == "complete"
     needs = {}

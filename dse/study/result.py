@@ -122,7 +122,7 @@ class NoFeasibleDesign(DseError):
         self.nearest_miss = nearest_miss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The outcome of one search.
 
@@ -150,6 +150,10 @@ class Result:
     note: str = ""
     run: Mapping[str, Any] = field(default_factory=dict, compare=False)
     kept: Kept | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        found = f"{len(self.front)} on the front, {self.funnel.feasible} feasible, {self.funnel.legal} legal"
+        return f"<Result {self.problem.name}/{self.team}: {found}; {self.solver}, {self.status}>"
 
     @property
     def feasible(self) -> bool:
@@ -250,20 +254,19 @@ def _plain(value: float | bool | str | None) -> float | bool | str | None:
 
 
 def columns(problem: Problem) -> list[str]:
-    """The column names of :func:`point_row`."""
+    """The column names of :func:`point_row`; a dimension or metric of the same name keeps its own."""
     units = {name: metric.unit for name, metric in problem.metrics.items()}
     metrics = [name if unit.text == "1" else f"{name} [{unit.text}]" for name, unit in units.items()]
-    return ["index", *problem.names, *metrics, "ties"]
+    named = {*problem.names, *metrics}
+    index, ties = (name if name not in named else f"design {name}" for name in ("index", "ties"))
+    return [index, *problem.names, *metrics, ties]
 
 
 def point_row(problem: Problem, point: FrontPoint) -> dict[str, Any]:
     """A front point as one flat row; numbers in the metric's declared unit."""
-    row: dict[str, Any] = {"index": point.index}
-    for dimension in problem.dimensions:
-        choice = point.design[dimension.name]
-        row[dimension.name] = from_base(choice, dimension.unit) if type(choice) is float else choice
-    for (name, metric), column in zip(problem.metrics.items(), columns(problem)[len(row) : -1], strict=True):
-        value = point.metrics.get(name)
-        row[column] = from_base(value, metric.unit) if type(value) is float else value
-    row["ties"] = point.ties
-    return row
+    choices = [d.plain(point.design[d.name]) for d in problem.dimensions]
+    values = [
+        from_base(value, metric.unit) if type(value := point.metrics.get(name)) is float else value
+        for name, metric in problem.metrics.items()
+    ]
+    return dict(zip(columns(problem), [point.index, *choices, *values, point.ties], strict=True))

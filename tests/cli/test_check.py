@@ -99,7 +99,7 @@ def test_what_only_designs_show(dse: Dse, write: Write) -> None:
     )
     ran = dse("check", corner)
     assert ran.code == 0
-    assert "warning: 1 legal design fails: m is NaN" in ran.err
+    assert "metrics.m: 1 legal design fails: m is NaN" in ran.err
 
 
 def test_a_measuring_program_is_never_run_by_check(dse: Dse, write: Write, tmp_path: Path) -> None:

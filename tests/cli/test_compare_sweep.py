@@ -150,9 +150,9 @@ def test_sweep_as_data(dse: Dse, write: Callable[..., Path]) -> None:
     rows = list(csv.DictReader(io.StringIO(dse("sweep", path, *words, "--format", "csv").out)))
     assert [(r["n_gpus"], r["limit"], r["feasible"], r["best time [ms]"], r["split"]) for r in rows] == [
         ("8", "10 ms", "0", "", ""),
-        ("8", "100 ms", "4", "30.0", "2.0"),
+        ("8", "100 ms", "4", "30.0", "2"),
         ("16", "10 ms", "0", "", ""),
-        ("16", "100 ms", "5", "20.0", "2.0"),
+        ("16", "100 ms", "5", "20.0", "2"),
     ]
     found = json.loads(dse("sweep", path, *words, "--format", "json").out)
     assert found[1]["settings"] == {"n_gpus": "8", "limit": "100 ms"}

@@ -11,7 +11,9 @@ from dse.cli import emit
 from dse.cli.options import code_option, format_option, search_options, space_argument, team_option
 
 if TYPE_CHECKING:
+    from dse.problem import Problem
     from dse.study.compare import Comparison
+    from dse.study.result import Result
 
 __all__ = ["command"]
 
@@ -51,10 +53,10 @@ def command(
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
 
-    def solve(*args: Any, team: str | None, **kept: Any) -> Any:
-        return run_search(*args, team=team, label=f"searching {team or 'all'}", **kept)
+    def solve(problem: Problem, team: str | None) -> Result:
+        return run_search(problem, team=team, label=f"searching {team or 'all'}", **options)
 
-    comparison = compare(problem, teams or None, solve=solve, **options)
+    comparison = compare(problem, teams or None, solve=solve)
     emit.in_form(
         form,
         lines=lambda: comparison_lines(comparison),

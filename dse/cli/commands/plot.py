@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def command(
         problem = load_space(space, settings, code=code)
         name = problem.name
         if problem.teams or teams:
-            shown = compare(problem, teams or None, solve=run_search, **options)
+            shown = compare(problem, teams or None, solve=partial(run_search, **options))
         else:
             shown = run_search(problem, **options)
         feasible = shown.feasible
