@@ -61,14 +61,13 @@ def is_run(path: str | Path) -> bool:
     return (Path(path) / "manifest.json").is_file()
 
 
-def check_run(path: Path, *, code: bool = True) -> None:
-    """Makes sure that a path is a run; without ``code``, of a space that runs no code.
+def check_run(path: Path) -> None:
+    """Makes sure that a path is a run.
 
     Raises:
         InputError: it is not.
     """
     from dse.errors import InputError
-    from dse.study.manifest import Manifest
 
     if not is_run(path):
         what = (
@@ -79,8 +78,6 @@ def check_run(path: Path, *, code: bool = True) -> None:
             else "is no folder"
         )
         raise InputError(f"{path} {what}; a run is a folder that dse search --out FOLDER wrote")
-    if not code and (manifest := Manifest.read(path)).source:
-        load_space(manifest.source, manifest.overrides, code=False)
 
 
 def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Mapping[str, Any]:

@@ -133,13 +133,12 @@ def _trait_text(problem: Problem, trait: Trait) -> str:
 
 
 def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
-    """What every feasible design has in common."""
-    if not result.traits or result.funnel.feasible == 1:
+    """What every feasible design has in common; not said of those that an unfinished search happened to see."""
+    if not result.traits or result.funnel.feasible == 1 or not result.funnel.exact:
         return []
     feasible = plural(result.funnel.feasible, "feasible design")
-    found = "" if result.funnel.exact else " found"
     traits = [_trait_text(result.problem, trait) for trait in result.traits]
-    text = f"all {feasible}{found} share: {'; '.join(traits)}"
+    text = f"all {feasible} share: {'; '.join(traits)}"
     return paragraph(text, indent=indent)
 
 

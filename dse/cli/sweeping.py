@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.cli.designs import ambitions, assignments, best, best_row, best_values
 from dse.cli.text import blocks, count, paragraph, width
-from dse.study.result import FrontPoint, Result, point_row
+from dse.study.result import FrontPoint, Result, columns, point_row
 
 __all__ = ["sweep_data", "sweep_lines", "sweep_rows"]
 
@@ -102,7 +102,7 @@ def _row(settings: tuple[tuple[str, str], ...], result: Result) -> dict[str, Any
     if len(problem.objectives) == 1:
         point = _single(result)
         design = {} if point is None else point_row(problem, point)
-        row |= {name: design.get(name) for name in ("index", *problem.names)}
+        row |= {name: design.get(name) for name in columns(problem)[: 1 + len(problem.names)]}
     return row
 
 

@@ -99,6 +99,7 @@ def test_chosen_and_combined_teams(dse: Dse) -> None:
     assert ran.code == 1
     assert "ml & systems  ml | systems" in ran.out
     assert "did you mean 'mlsys'?" in dse("compare", "camera", "--team", "mlsis").err
+    assert dse("compare", "camera", "--team", "ml", "--team", "ml").out.count("ml: ") == 1
 
 
 def test_a_space_without_teams(dse: Dse, write: Callable[..., Path]) -> None:

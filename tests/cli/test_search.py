@@ -184,7 +184,7 @@ def test_code_of_a_run_can_be_refused(
     ran.unlink()
     refused = dse(command, run, "--no-code")
     assert (refused.code, refused.out) == (2, "")
-    assert "runs code (cost ./cost.py:cost), which --no-code refuses" in refused.err
+    assert "needs code (./cost.py:cost), which may not be imported" in refused.err
     assert not ran.exists()
     output = ["-o", tmp_path / "x.svg"] if command == "plot" else []
     assert dse(command, run, *output).code == 0
@@ -211,6 +211,7 @@ def test_sampling(dse: Dse) -> None:
     )
     assert ran.code in (0, 1)
     assert "40 trials" in " ".join(ran.out.split())
+    assert "share:" not in ran.out
     assert (
         ran.out
         == dse(

@@ -30,18 +30,12 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     code. No code of the space is run unless --code is given.
     """
     from dse.cli.loading import load_space, not_run, warnings_of
-    from dse.errors import Diagnostic, InputError, Location, SpaceError
+    from dse.errors import SpaceError
     from dse.study.findings import findings
-    from dse.study.measure import check_measurement
 
     try:
         problem = load_space(space, settings, code=code)
         skipped = not_run(problem, code)
-        if problem.measurement is not None:
-            try:
-                check_measurement(problem)
-            except InputError as error:
-                raise SpaceError([Diagnostic(Location(problem.source), "", str(error))]) from None
         warnings = [*warnings_of(problem), *findings(problem)]
     except SpaceError as error:
         if form != "json":

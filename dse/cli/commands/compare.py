@@ -56,7 +56,7 @@ def command(
     def solve(problem: Problem, team: str | None) -> Result:
         return run_search(problem, team=team, label=f"searching {team or 'all'}", **options)
 
-    comparison = compare(problem, teams or None, solve=solve)
+    comparison = compare(problem, list(dict.fromkeys(teams)), solve=solve)
     emit.in_form(
         form,
         lines=lambda: comparison_lines(comparison),

@@ -44,7 +44,7 @@ def command(
     A space is searched first, once for each of its teams. Infeasible designs are dimmed, constraints are lines, and in
     the HTML file the pointer shows each design.
     """
-    from dse.cli.loading import check_run, is_run, load_space
+    from dse.cli.loading import is_run, load_space
     from dse.cli.plotting import render_front
     from dse.cli.running import run_search
     from dse.study.compare import compare
@@ -54,14 +54,13 @@ def command(
     if is_run(space):
         if settings or teams:
             raise click.UsageError("a finished run is drawn as it is; --set and --team need a space")
-        check_run(Path(space), code=code)
-        shown = Study.open(Path(space)).result
+        shown = Study.open(Path(space), code=code).result
         feasible, name = shown.feasible, shown.problem.name
     else:
         problem = load_space(space, settings, code=code)
         name = problem.name
         if problem.teams or teams:
-            shown = compare(problem, teams or None, solve=partial(run_search, **options))
+            shown = compare(problem, list(dict.fromkeys(teams)), solve=partial(run_search, **options))
         else:
             shown = run_search(problem, **options)
         feasible = shown.feasible

@@ -33,9 +33,9 @@ def command(
     from dse.study.manifest import Manifest
     from dse.study.study import Study
 
-    check_run(run, code=code)
+    check_run(run)
     result = finish(
-        Study.open(run, workers=workers), run, n_trials=n_trials, timeout=timeout, label="resuming"
+        Study.open(run, workers=workers, code=code), run, n_trials=n_trials, timeout=timeout, label="resuming"
     )
     report(result, form, run, Manifest.read(run).objective)
     return 0 if result.feasible else 1

@@ -40,10 +40,12 @@ def command(run: Path, *, designs: int, seed: int, form: str, code: bool) -> Non
     up. Exits with 4 when something does not hold.
     """
     from dse.cli.loading import check_run
+    from dse.study.manifest import Manifest
     from dse.study.verify import verify
 
-    check_run(run, code=code)
-    verified = verify(run, designs=designs, seed=seed)
+    check_run(run)
+    problem = None if code else Manifest.read(run).load_problem(run, code=code)
+    verified = verify(run, problem=problem, designs=designs, seed=seed)
     if form == "json":
         emit.as_json({"folder": str(run), "problem": verified.problem.name, "checks": list(verified.checks)})
         return
