@@ -59,6 +59,39 @@ assert again.front and [p.objectives for p in again.front] == [p.objectives for 
     assert "bf16" in done.stdout or "fp8" in done.stdout
 
 
+def test_the_study_and_the_planner_run(folder: Path) -> None:
+    done = run(folder, "-c", blocks("python")[0] + blocks("python")[1])
+    assert done.returncode == 0, done.stderr
+    assert "FrontPoint" in done.stdout
+
+
+def test_the_measured_space_is_searched(tmp_path: Path) -> None:
+    (tmp_path / "tiles.yaml").write_text(blocks("yaml")[1], encoding="utf-8")
+    program = "import json, sys\nd = json.load(sys.stdin)\nassert d['size'] == 512\nassert f\"--tile={d['tile']}\" in sys.argv\n"
+    program += "print(json.dumps({'time': f\"{64 / d['tile'] + d['unroll']} ms\"}))\n"
+    (tmp_path / "bench.py").write_text(program)
+    done = run(tmp_path, "-m", "dse", "search", "tiles.yaml", "--n-trials", "50", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    header, best = done.stdout.splitlines()
+    assert dict(zip(header.split(","), best.split(","), strict=True))["tile"] == "64"
+
+
+def test_the_solver_is_found_and_searches(folder: Path) -> None:
+    (folder / "my_package.py").write_text(blocks("python")[2], encoding="utf-8")
+    information = folder / "my_package-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
+    declared = (
+        blocks("toml")[0].replace('[project.entry-points."dse.solvers"]', "[dse.solvers]").replace('"', "")
+    )
+    (information / "entry_points.txt").write_text(declared)
+    listed = run(folder, "-m", "dse", "solvers")
+    assert "designs in random order" in listed.stdout, listed.stderr
+    done = run(folder, "-m", "dse", "search", "serving.yaml", "--solver", "shuffle", "--n-trials", "100")
+    assert done.returncode == 0, done.stderr
+    assert "exhausted" in done.stdout or "every legal design" in done.stdout
+
+
 def test_the_commands_shown_exist(folder: Path) -> None:
     for line in "\n".join(blocks("sh")).splitlines():
         command = line.split("#")[0].strip()
