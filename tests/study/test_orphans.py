@@ -79,8 +79,8 @@ def wait_until(condition: object, seconds: float) -> bool:
     ("kind", "least"),
     [
         ("exact", 3),  # two workers and multiprocessing's resource tracker
-        ("command", 5),  # the watchdog, and two shells with a child each
-        ("function", 5),  # the watchdog, and two workers with a child each
+        ("command", 4),  # two shells with a child each
+        ("function", 4),  # two workers with a child each
     ],
 )
 def test_what_was_started_ends_with_a_killed_study(tmp_path: Path, kind: str, least: int) -> None:
