@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dse.errors import InputError, SolverRefused, nearest
 from dse.problem import Problem, Team
 from dse.study.registry import able, load_solver, refusal
-from dse.study.solver import ExactSolver, Solver
+from dse.study.solver import Chooser, ExactSolver, Solver
 
 __all__ = ["Choice", "Promise", "check_settings"]
 
@@ -58,7 +58,9 @@ class Choice:
         Raises:
             SolverRefused: no installed solver can.
         """
-        auto: Any = load_solver("auto")
+        auto = load_solver("auto")
+        if not isinstance(auto, Chooser):
+            raise InputError("solver 'auto' must be a class derived from dse.study.solver.Chooser")
         name, reason = auto.choose(self.problem, self.team, n_trials)
         promise = "exact" if self.ties else self.promise
         if sampling:

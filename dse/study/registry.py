@@ -10,7 +10,7 @@ from dse.errors import InputError, nearest
 from dse.problem import Problem, Team
 from dse.problem.library import library
 from dse.problem.plugins import entry_points
-from dse.study.solver import Solver
+from dse.study.solver import Chooser, Solver
 
 __all__ = ["able", "load_solver", "refusal", "reports", "solvers", "spaces", "unlisted"]
 
@@ -41,6 +41,11 @@ def load_solver(name: str) -> Solver:
             f"plugin {name!r} ({points[name].value}) must be a class derived from dse.study.solver.Solver"
         )
     solver: Solver = _load("solver", name, made)
+    unknown: set[str] = set(getattr(solver, "needs", ())) - {"bulk", "bounds", "trials"}
+    if unknown:
+        raise InputError(
+            f"solver {name!r} ({points[name].value}) needs {', '.join(sorted(unknown))}; known: bulk, bounds, trials"
+        )
     missing = [
         attribute for attribute in ("name", "title", "promise", "needs") if not hasattr(solver, attribute)
     ]
@@ -85,7 +90,9 @@ def able(problem: Problem, team: Team, promise: str | None = None) -> list[str]:
     return [
         name
         for name, made in solvers().items()
-        if name != "auto" and promise in (None, made.promise) and refusal(made(), problem, team) is None
+        if not issubclass(made, Chooser)
+        and promise in (None, made.promise)
+        and refusal(made(), problem, team) is None
     ]
 
 

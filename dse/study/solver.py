@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from dse.problem import Design, Problem, Team
 
@@ -18,16 +18,29 @@ if TYPE_CHECKING:
     from dse.study.tally import Tally
     from dse.study.trial import Trial
 
-__all__ = ["Admission", "ExactSearch", "ExactSolver", "Proposals", "SamplingSolver", "Solver"]
+__all__ = [
+    "Admission",
+    "Chooser",
+    "ExactSearch",
+    "ExactSolver",
+    "Need",
+    "Proposals",
+    "SamplingSolver",
+    "Solver",
+]
+
+
+Need: TypeAlias = Literal["bulk", "bounds", "trials"]
+"""What a solver needs: designs evaluated in blocks, bounds over boxes, or only one design at a time."""
 
 
 class Solver(ABC):
-    """Base of all solvers. ``needs``: ``bulk`` (block evaluation) or ``trials`` (one design at a time)."""
+    """Base of all solvers: what one needs of a problem, and what it promises of its front."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    promise: ClassVar[Literal["exact", "sampling"]]
-    needs: ClassVar[frozenset[str]]
+    promise: ClassVar[Literal["exact", "sampling", "as chosen"]]
+    needs: ClassVar[frozenset[Need]]
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
         """Why this solver cannot do this problem, in a sentence; None when it can."""
@@ -64,6 +77,17 @@ class ExactSearch:
         """Forget what was tallied, and go on from ``state``."""
         self.tally = type(self.tally)(self.problem, **self.tally.options)
         self.state = state
+
+
+class Chooser(Solver):
+    """No search of its own: it picks the solver for a problem, and says why."""
+
+    promise = "as chosen"
+    needs = frozenset()
+
+    @abstractmethod
+    def choose(self, problem: Problem, team: Team, n_trials: int | None = None) -> tuple[str, str]:
+        """The name of the solver for this problem, and the reason; ``n_trials`` is the budget, if there is one."""
 
 
 class ExactSolver(Solver):
