@@ -222,11 +222,29 @@ def to_base(decimal_text: str, unit: Unit | None) -> float:
         if negative:
             return 0.0
         raise _overflow(decimal_text, unit)
-    exact = Fraction(Decimal(f"{sign}{digits}e{'-' if negative else ''}{exponent_digits}"))
+    exponent = -int(exponent_digits) if negative else int(exponent_digits)
+    shift = _decimal_shift(unit.scale) if unit else 0
+    if shift is not None:
+        # A power of ten only moves the point, and float() rounds a decimal text correctly.
+        value = float(f"{sign}{digits}e{exponent + shift}") + 0.0
+        if not isfinite(value):
+            raise _overflow(decimal_text, unit)
+        return value
+    exact = Fraction(Decimal(f"{sign}{digits}e{exponent}"))
     try:
         return float(exact * unit.scale if unit else exact) + 0.0  # -1e-999 is 0.0, not -0.0
     except OverflowError:
         raise _overflow(decimal_text, unit) from None
+
+
+@lru_cache(maxsize=256)
+def _decimal_shift(scale: Fraction) -> int | None:
+    """K where ``scale`` is 10^k; None where it is no power of ten."""
+    power, one = (scale.numerator, scale.denominator) if scale >= 1 else (scale.denominator, scale.numerator)
+    digits = str(power)
+    if one != 1 or digits != "1" + "0" * (len(digits) - 1):
+        return None
+    return len(digits) - 1 if scale >= 1 else 1 - len(digits)
 
 
 def from_base(value: float, unit: Unit | None) -> float:

@@ -8,7 +8,7 @@ from dse.errors import SpaceError, nearest
 from dse.expressions import Graph
 from dse.problem.building import Building
 from dse.problem.costs import build_costs
-from dse.problem.leaves import build_dimensions, build_inputs, build_tables
+from dse.problem.leaves import build_dimensions, build_inputs
 from dse.problem.names import Names
 from dse.problem.parts import Measurement
 from dse.problem.problem import Problem
@@ -19,6 +19,7 @@ from dse.problem.restrictions import (
     build_rules,
     build_teams,
 )
+from dse.problem.tables import build_tables
 from dse.problem.template import places
 from dse.problem.tracing import CostFunction
 from dse.space.reading import Declaration

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dse.errors import Diagnostic, ExpressionError, Location
+from dse.expressions import Value
 from dse.expressions.parser import Scope, parse, parse_condition
 from dse.problem.names import Broken, Names
 from dse.problem.template import Template, parse_template
+from dse.space.choices import LARGEST_INTEGER
 from dse.space.nodes import Path, show_path
 from dse.space.reading import Declaration
+from dse.units import Unit, UnitError, parse_quantity, to_base
 
 __all__ = ["Building"]
 
@@ -62,6 +65,31 @@ class Building:
     def template(self, path: Path, text: str, scope: Scope) -> Template:
         """The sentence at ``path``."""
         return self.attempt(path, lambda: parse_template(text, scope)) or Template((text,))
+
+    def plain(self, path: Path, value: object, unit: Unit | None, text: str | None = None) -> Value | None:
+        """A plain YAML value in base units; a text with a unit is a quantity. None when it does not fit (reported).
+
+        ``text`` is how a number was written, when the caller knows.
+        """
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            self.report(path, f"found {value}, expected an integer of at most 2^53")
+            return None
+        try:
+            if isinstance(value, (int, float)):
+                return to_base(text or self.source(path, value), unit) if unit else float(value)
+            quantity = parse_quantity(str(value))
+            if quantity.unit is not None and (unit is None or quantity.unit.dims == unit.dims):
+                return quantity.value
+        except UnitError as error:
+            if unit is not None:
+                self.report(path, str(error))
+                return None
+        except OverflowError:
+            self.report(path, f"found {value}, expected a number that fits a double")
+            return None
+        return str(value)
 
     def source(self, path: Path, text: object, skip: int = 0) -> str:
         """An expression as it was written: a YAML number or truth value is one too."""

@@ -51,7 +51,7 @@ def locate(source: str | Path) -> Path:
         return path
     if path.is_dir():
         raise InputError(f"{source} is a folder, expected a space file or the name of a space")
-    looks_like_path = path.suffix in (".yaml", ".yml") or len(path.parts) > 1
+    looks_like_path = isinstance(source, Path) or bool(path.suffix) or len(path.parts) > 1
     names = (
         [p.name for p in path.parent.glob("*.yaml")]
         if looks_like_path and path.parent.is_dir()
@@ -88,17 +88,17 @@ def load(
         text, path = _as_text(source), Path("<python>")
     else:
         path = locate(source)
-    given = [(name.removeprefix("inputs."), value) for name, value in pairs if _names_input(name)]
+    given = [(name, value) for name, value in pairs if _names_input(name)]
     others = [(name, value) for name, value in pairs if not _names_input(name)]
     declaration = load_declaration(path, others, resolve=library().get, text=text)
-    unknown = [pair for pair in given if pair[0] not in declaration.model.inputs]
+    unknown = [pair for pair in given if _input(pair[0]) not in declaration.model.inputs]
     if unknown:  # asked of the declaration, which knows what else the name may have meant
         load_declaration(path, [*others, *unknown], resolve=library().get, text=text)
     problem = build(declaration, cost, code=code)
     found = []
     for name, value in given:
         try:
-            problem = problem.with_inputs({name: value})
+            problem = problem.with_inputs({_input(name): value})
         except InputError as error:
             found.append(Diagnostic(Location(f"--set {name}={value}"), "", str(error)))
     if found:
@@ -108,7 +108,11 @@ def load(
 
 def _names_input(name: str) -> bool:
     """Whether an override names an input rather than a section or a place in the file."""
-    return "." not in name.removeprefix("inputs.") and name not in SpaceDecl.model_fields
+    return "." not in _input(name) and name not in SpaceDecl.model_fields
+
+
+def _input(name: str) -> str:
+    return name.removeprefix("inputs.")
 
 
 def _as_text(data: Mapping[str, Any]) -> str:

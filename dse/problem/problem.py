@@ -242,7 +242,7 @@ class Problem:
             for raw in part.split("&"):
                 name = raw.strip()
                 if name not in self.teams and name != "all":
-                    raise InputError(f"unknown team {name!r}{nearest(name, self.teams)}")
+                    raise InputError(_no_team(text, name, self.teams))
                 found = self.teams.get(name, self.everything)
                 both = found if both is None else both & found
             assert both is not None
@@ -257,6 +257,18 @@ class Problem:
             n for c in self.constraints for n in (c.bound.lhs, c.bound.rhs)
         ]
         return any(self.graph[node].op == "measured" for node in self.graph.needed(roots))
+
+
+def _no_team(text: str, name: str, teams: Iterable[str]) -> str:
+    """Why ``name``, a part of ``text``, is no team."""
+    if not name:
+        return f"a team is missing in {text!r}; write NAME, NAME & NAME or NAME | NAME"
+    if set(name) & set("()"):
+        return (
+            f"parentheses are not supported in {text!r}: & binds tighter than |, "
+            "so write (a | b) & c as a & c | b & c"
+        )
+    return f"unknown team {name!r}{nearest(name, teams)}"
 
 
 def _digestible(values: Sequence[Value]) -> object:

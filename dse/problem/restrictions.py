@@ -10,7 +10,6 @@ from dse.errors import ExpressionError, InputError, nearest
 from dse.expressions import Kind, render
 from dse.expressions.types import Type, meet
 from dse.problem.building import Building
-from dse.problem.leaves import plain_value
 from dse.problem.names import View
 from dse.problem.parts import Bound, Constraint, Dimension, Metric, Objective, Rule
 from dse.problem.problem import Problem
@@ -284,9 +283,7 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
 
 
 def _digit(building: Building, dimension: Dimension, value: object, path: Path) -> int | None:
-    wanted = (
-        plain_value(building, path, value, dimension.unit) if dimension.type.kind is Kind.NUMBER else value
-    )
+    wanted = building.plain(path, value, dimension.unit) if dimension.type.kind is Kind.NUMBER else value
     for at, known in enumerate(dimension.values):
         if known == wanted and isinstance(known, bool) == isinstance(wanted, bool):
             return at
