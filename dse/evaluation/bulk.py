@@ -46,6 +46,7 @@ class BulkEvaluator:
         self.codes: dict[str, int] = {}
         self._cells: dict[int, tuple[Array, Array | None]] = {}
         self._sets: list[tuple[str, ...]] = []
+        self._pairs: Array | None = None
         self._axes = {d.name: self._axis(d.values) for d in problem.dimensions if d.interval is None}
         for number in self.order:
             node = self.graph[number]
@@ -160,12 +161,21 @@ class BulkEvaluator:
         return Bulk(found, undefined)
 
     def _contains(self, node: Node, values: Mapping[int, Bulk]) -> Bulk:
-        """Membership by a table of (list, text code), since lists and texts are both few."""
+        """Membership of texts in lists."""
         (sets, a), (texts, b) = (values[arg] for arg in node.args)
-        member = np.zeros((len(self._sets) + 1, len(self.codes) + 1), dtype=np.bool_)
-        for at, names in enumerate(self._sets):
-            member[at, [self.codes[name] for name in names]] = True
-        return Bulk(member[sets, texts], _joined(a, b))
+        return Bulk(self._pairs_of(sets, texts), _joined(a, b))
+
+    def _pairs_of(self, sets: Array, texts: Array) -> Array:
+        """Whether each (list, text) pair is one that occurs, by searching the sorted pairs."""
+        if self._pairs is None:
+            pairs = {at << 32 | self.codes[name] for at, names in enumerate(self._sets) for name in names}
+            self._pairs = np.array(sorted(pairs), dtype=np.int64)
+        wanted = (sets.astype(np.int64) << 32) | np.maximum(texts, 0)
+        if not len(self._pairs):
+            return np.zeros(wanted.shape, dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
+        found: Array = (self._pairs[at] == wanted) & (texts >= 0)
+        return found
 
 
 def _search(axis: Array, keys: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -169,9 +170,9 @@ class Problem:
         wanted = read_value(value, dimension.type, dimension.unit) if isinstance(value, str) else value
         if isinstance(wanted, int) and not isinstance(wanted, bool):
             wanted = float(wanted)
-        for at, known in enumerate(dimension.values):
-            if known == wanted and isinstance(known, bool) == isinstance(wanted, bool):
-                return at
+        at = self._place(dimension, wanted)
+        if at is not None:
+            return at
         labels = [dimension.label(at) for at in range(min(len(dimension.values), 10_000))]
         found = (
             value
@@ -196,6 +197,13 @@ class Problem:
                 f"the design has no value for {', '.join(missing)}; a design has one value per dimension"
             )
         return tuple(self.digit(name, design[name]) for name in self.names)
+
+    @cached_property
+    def _places(self) -> dict[str, dict[tuple[bool, object], int]]:
+        """Per dimension: value -> its number; true and 1 are different values."""
+        return {
+            d.name: {(isinstance(v, bool), v): at for at, v in enumerate(d.values)} for d in self.dimensions
+        }
 
     # -- variations -------------------------------------------------------------------------------
 

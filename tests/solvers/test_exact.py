@@ -310,7 +310,7 @@ def test_what_cannot_be_listed_is_refused_in_a_sentence() -> None:
             "measure": {"command": ["true"]},
         }
     )  # fmt: skip
-    for solver in (Exhaustive(), Pareto(), Auto()):
+    for solver in (Exhaustive(), Pareto()):
         for found, word in ((large, "1e+90"), (continuous, "'d0' is continuous"), (measured, "measured")):
             reason = solver.refuse(found, found.everything)
             assert reason is not None
@@ -339,8 +339,3 @@ def test_auto_counts_first_and_says_why(sizes: list[int], trials: int | None, ch
     name, why = Auto().choose(found, found.everything, trials)
     assert name == chosen
     assert "designs" in why
-
-
-def test_auto_is_one_of_the_others() -> None:
-    found = load("camera")
-    assert front_bytes(solve(found, Auto)) == front_bytes(solve(found, Exhaustive))
