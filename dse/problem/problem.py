@@ -200,10 +200,18 @@ class Problem:
 
     @cached_property
     def _places(self) -> dict[str, dict[tuple[bool, object], int]]:
-        """Per dimension: value -> its number; true and 1 are different values."""
-        return {
-            d.name: {(isinstance(v, bool), v): at for at, v in enumerate(d.values)} for d in self.dimensions
-        }
+        """Per dimension that lists its values: value -> its number; true and 1 are different values."""
+        listed = (d for d in self.dimensions if not isinstance(d.values, array))
+        return {d.name: {(isinstance(v, bool), v): at for at, v in enumerate(d.values)} for d in listed}
+
+    def _place(self, dimension: Dimension, wanted: object) -> int | None:
+        if not isinstance(dimension.values, array):
+            known = isinstance(wanted, (str, int, float))
+            return self._places[dimension.name].get((isinstance(wanted, bool), wanted)) if known else None
+        if isinstance(wanted, bool) or not isinstance(wanted, float):
+            return None
+        at = bisect_left(dimension.values, wanted)  # a range ascends
+        return at if at < len(dimension.values) and dimension.values[at] == wanted else None
 
     # -- variations -------------------------------------------------------------------------------
 
