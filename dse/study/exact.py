@@ -86,6 +86,9 @@ def run_exact(
     return ExactRun(search.tally, status)
 
 
+_RUN = 64  # pieces at most that a worker does before it sends its tally home
+
+
 class Pieces(Protocol):
     """A search cut into numbered pieces that can be done anywhere: made in each process, then asked for pieces."""
 
@@ -111,15 +114,19 @@ def walk(search: ExactSearch, make: Callable[[Problem, Team], Pieces]) -> None:
             pieces.run(piece, search.tally)
             search.tick({**(search.state or {}), "next": piece + 1}, (piece + 1) / count)
         return
-    for piece, tally in _over_processes(search, make, start, count):
+    for following, tally in _over_processes(search, make, start, count):
         search.tally.merge(tally)
-        search.tick({**(search.state or {}), "next": piece + 1}, (piece + 1) / count)
+        search.tick({**(search.state or {}), "next": following}, following / count)
 
 
 def _over_processes(
     search: ExactSearch, make: Callable[[Problem, Team], Pieces], start: int, count: int
 ) -> Iterator[tuple[int, Tally]]:
-    """The tallies of the pieces, in order; a few more are under way than there are workers."""
+    """The tallies of runs of pieces, in order, each with the number of the piece that follows.
+
+    A run is long enough that sending its tally home costs little, and short enough to keep all workers busy.
+    """
+    length = max(1, min(_RUN, (count - start) // (4 * search.workers)))
     pool = ProcessPoolExecutor(
         search.workers,
         mp_context=get_context("spawn"),
@@ -128,9 +135,9 @@ def _over_processes(
     )
     waiting: deque[tuple[int, Future[Tally]]] = deque()
     try:
-        ahead = iter(range(start, count))
-        for piece in ahead:
-            waiting.append((piece, pool.submit(_piece, piece)))
+        for first in range(start, count, length):
+            stop = min(first + length, count)
+            waiting.append((stop, pool.submit(_pieces, first, stop)))
             if len(waiting) >= 2 * search.workers:
                 done, future = waiting.popleft()
                 yield done, future.result()
@@ -151,7 +158,8 @@ def _prepare(
     _worker.update(pieces=make(problem, team), problem=problem, options=options)
 
 
-def _piece(piece: int) -> Tally:
+def _pieces(first: int, stop: int) -> Tally:
     tally = Tally(_worker["problem"], **_worker["options"])
-    _worker["pieces"].run(piece, tally)
+    for piece in range(first, stop):
+        _worker["pieces"].run(piece, tally)
     return tally
