@@ -9,14 +9,17 @@ import numpy as np
 
 from dse.evaluation import BulkEvaluator
 from dse.evaluation.verdict import spread
-from dse.problem import Problem, shown
+from dse.problem import Constraint, Problem, shown
 from dse.study.result import FrontPoint, Kept, Miss
 from dse.units import Unit, format_value
 
 from .quantities import measures
 from .source import clean
 
-__all__ = ["Card", "Deck", "missing"]
+__all__ = ["Card", "Deck", "missing", "short_of"]
+
+_STRICT = 1e-300
+"""A violation below this is a strict bound met with equality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,17 @@ def missing(problem: Problem, violations: Mapping[str, float]) -> str:
     for constraint in problem.constraints:
         amount = violations.get(constraint.name, 0.0)
         if amount > 0.0:
-            by = "" if constraint.bound.op == "holds" else f" by {format_value(amount, constraint.unit, 3)}"
-            parts.append(f"{clean(constraint.name)}{by}")
+            parts.append(f"{clean(constraint.name)}{short_of(amount, constraint)}")
     return f"misses {', '.join(parts)}" if parts else "infeasible"
+
+
+def short_of(amount: float, constraint: Constraint) -> str:
+    """`` by 47 ms``; nothing for a condition that is no comparison."""
+    if constraint.bound.op == "holds":
+        return ""
+    if amount < _STRICT:
+        return " by nothing but its bound being strict"
+    return f" by {format_value(amount, constraint.unit, 3)}"
 
 
 @dataclass

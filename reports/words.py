@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dse.problem import Problem
 from dse.study.compare import TeamReport
 from dse.study.result import FrontPoint, Result, design_text
-from dse.units import format_value
 
-from .cards import missing, value_text
+from .cards import missing, short_of, value_text
 from .source import clean
 
 __all__ = ["accounting", "front_rows", "funnel", "listing", "metric_heads", "outcome", "reasons"]
+
+
+_MOST_UNLOCKS = 8
 
 
 def listing(parts: Sequence[str], word: str = "and") -> str:
@@ -99,8 +101,10 @@ def reasons(entry: TeamReport) -> list[str]:
     ]
     said += [
         f"Free to choose {listing([clean(d) for d in unlock.dimensions])}, it has {designs(unlock.feasible, 'feasible design')}."
-        for unlock in entry.unlocks
+        for unlock in entry.unlocks[:_MOST_UNLOCKS]
     ]
+    if len(entry.unlocks) > _MOST_UNLOCKS:
+        said.append(f"So it has with {len(entry.unlocks) - _MOST_UNLOCKS:,} more sets of dimensions.")
     if entry.departures:
         ways = listing([clean(way) for way in entry.departures], "or")
         said.append(f"Every feasible design of the whole space leaves this team: {ways}.")
@@ -108,10 +112,11 @@ def reasons(entry: TeamReport) -> list[str]:
 
 
 def _relaxed(problem: Problem, violations: Mapping[str, float], names: Iterable[str]) -> str:
-    units = {constraint.name: constraint.unit for constraint in problem.constraints}
-    parts = [
-        f"{clean(name)} by {format_value(violations.get(name, 0.0), units.get(name), 3)}" for name in names
-    ]
+    known = {constraint.name: constraint for constraint in problem.constraints}
+    parts = []
+    for name in names:
+        by = short_of(violations.get(name, 0.0), known[name]) if name in known else ""
+        parts.append(f"{clean(name)}{by}")
     return f"Relaxing {listing(parts)}"
 
 

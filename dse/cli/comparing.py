@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dse.cli.designs import ambitions, best, best_row, best_values, point_lines
-from dse.cli.misses import failure_lines, miss_text
+from dse.cli.misses import MOST_UNLOCKS, failure_lines, miss_text
 from dse.cli.summary import heading, help_data, nothing, trait_lines
 from dse.cli.text import blocks, count, paragraph, plural
 from dse.study.compare import Comparison, TeamReport
@@ -108,11 +108,17 @@ def _row(report: TeamReport, losses: Sequence[str]) -> dict[str, Any]:
         **best_row(result),
         "front": len(result.front),
         "nearest miss": None if miss is None else miss_text(result, miss),
-        "unlocked by": " or ".join(" + ".join(unlock.dimensions) for unlock in report.unlocks),
+        "unlocked by": _unlocked(report),
         "solver": result.solver,
         "promise": result.promise,
         "status": result.status,
     }
+
+
+def _unlocked(report: TeamReport) -> str:
+    sets = [" + ".join(unlock.dimensions) for unlock in report.unlocks[:MOST_UNLOCKS]]
+    left_out = len(report.unlocks) - MOST_UNLOCKS
+    return " or ".join([*sets, f"{count(left_out)} more"] if left_out > 0 else sets)
 
 
 def front_columns(comparison: Comparison) -> list[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.cli.text import GAP, aligned, paragraph, width, widths
+from dse.cli.text import GAP, aligned, count, paragraph, width, widths
 from dse.expressions import Value
 from dse.problem import Problem, shown
 from dse.study.result import FrontPoint, Result, design_text, number
 from dse.units import from_base
 
 __all__ = ["MOST_ROWS", "ambitions", "assignments", "best", "best_row", "best_values", "point_lines"]
+
+_MOST_TIES = 8
 
 MOST_ROWS = 50
 """Rows of a table for people; the other formats have all."""
@@ -68,27 +70,30 @@ def _metrics_shown(problem: Problem, room: int, texts: Mapping[str, list[str]]) 
     ]
 
 
-def point_lines(result: Result, points: Sequence[FrontPoint], *, indent: int = 2) -> list[str]:
+def point_lines(
+    result: Result, points: Sequence[FrontPoint], *, indent: int = 2, ties: bool = True
+) -> list[str]:
     """Some designs of a result as a table: what differs between them in columns, what they share in a line above it.
 
-    When the columns do not fit, the designs follow the table of metrics, one paragraph each.
+    When the columns do not fit, the designs follow the table of metrics, one paragraph each. Tied designs are counted
+    if ``ties``, and listed where they are known.
     """
     problem = result.problem
     points, left_out = points[:MOST_ROWS], len(points) - MOST_ROWS
     if len(points) == 1:
-        return _single(result, points[0], indent)
+        return _single(result, points[0], indent, ties=ties)
     varying = [d for d in problem.dimensions if len({repr(p.design[d.name]) for p in points}) > 1]
     names = {d.name for d in varying}
     shared = {name: value for name, value in points[0].design.items() if name not in names}
     lines = paragraph(f"all: {assignments(problem, shared)}", indent=indent, hanging=5) if shared else []
-    ties = [[str(p.ties)] for p in points] if any(p.ties > 1 for p in points) else []
+    tied = ties and any(p.ties > 1 for p in points)
     texts = {
         name: [name, *(result.metric_text(name, p.metrics.get(name)) for p in points)]
         for name in problem.metrics
     }
     numbers = [["#", *map(str, range(1, len(points) + 1))]]
     designs = [[d.name, *(shown(p.design[d.name], d.unit) for p in points)] for d in varying]
-    tail = [["ties", *(row[0] for row in ties)]] if ties else []
+    tail = [["ties", *(count(p.ties) for p in points)]] if tied else []
     room = (
         width()
         - indent
@@ -107,19 +112,47 @@ def point_lines(result: Result, points: Sequence[FrontPoint], *, indent: int = 2
         for at, point in enumerate(points, start=1):
             own = {d.name: point.design[d.name] for d in varying}
             lines += paragraph(f"{at}: {assignments(problem, own)}", indent=indent, hanging=3)
+    if tied:
+        lines += _tie_lines(result, points, indent)
     if left_out > 0:
         lines.append(f"{' ' * indent}... and {left_out:,} more; --format csv has all")
     return lines
 
 
-def _single(result: Result, point: FrontPoint, indent: int) -> list[str]:
+def _tie_lines(result: Result, points: Sequence[FrontPoint], indent: int) -> list[str]:
+    """What ties are; and those that are known, each by what tells it from the design shown."""
+    if not any(point.tied for point in points):
+        how = "; dse search --ties lists them all" if result.promise == "exact" else ""
+        return paragraph(
+            f"ties: how many designs have the same objectives; the one with the lowest index is shown{how}",
+            indent=indent,
+        )
+    lines: list[str] = []
+    for at, point in enumerate(points, start=1):
+        others = [index for index in point.tied if index != point.index]
+        who = f"{at} ties with" if len(points) > 1 else "tied:"
+        for index in others[:_MOST_TIES]:
+            design = result.problem.design_at(result.problem.digits_of(index))
+            own = {name: value for name, value in design.items() if value != point.design[name]}
+            lines += paragraph(
+                f"{who} design {index}: {assignments(result.problem, own)}", indent=indent, hanging=4
+            )
+        if len(others) > _MOST_TIES:
+            rest = count(len(others) - _MOST_TIES)
+            lines += paragraph(f"{who} {rest} more; --format json has all", indent=indent)
+    return lines
+
+
+def _single(result: Result, point: FrontPoint, indent: int, *, ties: bool) -> list[str]:
     lines = paragraph(design_text(result.problem, point.design), indent=indent)
     metrics = ", ".join(
         f"{name} {result.metric_text(name, point.metrics.get(name))}" for name in result.problem.metrics
     )
     lines += paragraph(metrics, indent=indent)
-    if point.ties > 1:
+    if ties and point.ties > 1:
+        how = "" if point.tied or result.promise != "exact" else "; dse search --ties lists them all"
         lines += paragraph(
-            f"{point.ties:,} designs tie; this is the one with the lowest index", indent=indent
+            f"{count(point.ties)} designs tie; this is the one with the lowest index{how}", indent=indent
         )
+        lines += _tie_lines(result, [point], indent) if point.tied else []
     return lines

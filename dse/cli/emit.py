@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -19,8 +20,9 @@ def as_lines(text: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """A remark, to standard error."""
-    click.echo(text, err=True)
+    """A remark, to standard error; where that cannot be written, it goes unsaid."""
+    with suppress(OSError):
+        click.echo(text, err=True)
 
 
 def as_json(data: Any) -> None:

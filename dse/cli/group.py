@@ -6,12 +6,16 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import click
+from click.exceptions import Exit
 
 from dse import __version__
+from dse.cli.blame import culprit
+from dse.cli.signals import like_ctrl_c
 from dse.errors import DseError, Interrupted, SpaceError, nearest
 
 __all__ = ["COMMANDS", "Commands", "main"]
@@ -38,10 +42,10 @@ Exit codes:
   0   found: a feasible design, or the command did what was asked
   1   no feasible design; the explanation is the output
   2   bad input: a space file, an option or a value cannot be used
-  3   interrupted; what was found so far is kept in the run's folder
+  3   interrupted by Ctrl-C or SIGTERM; what was found so far is kept in the run's folder
   4   verification failed: a stored result does not hold
-  70  an error of dse itself; --debug or DSE_DEBUG=1 shows where
-  141 whoever read the output closed it early
+  70  an error of dse itself or of a plugin; --debug or DSE_DEBUG=1 shows where
+  141 the output was closed, before or while it was written
 
 SPACE is the name of a shipped space (see dse list) or the path of a space file."""
 
@@ -75,13 +79,27 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Reads the words up to the sub-command, or prints the help; a reader that went away ends it quietly."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError:
+            _abandon(sys.stdout)
+            raise Exit(BROKEN_PIPE) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the sub-command; a reader that went away ends it quietly."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _abandon_output()
+            _abandon(sys.stdout)
             ctx.exit(BROKEN_PIPE)
         return code
 
@@ -101,20 +119,24 @@ class Commands(click.Group):
         cause: BaseException
         if not standalone_mode:
             return super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
+        closed = _open_closed()
         try:
-            code = super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
+            with like_ctrl_c():
+                code = super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
-            error.show()
+            with suppress(OSError):
+                error.show()
             sys.exit(2)
         except (click.Abort, KeyboardInterrupt, DseError, OSError) as error:
             (exit_code, message), cause = _ending(error), error
         except Exception as error:  # noqa: BLE001 - the last resort: one line for people instead of a traceback
             exit_code, message, cause = OWN_ERROR, _own_error(error), error
         else:
-            sys.exit(code if isinstance(code, int) else 0)
-        click.echo(message, err=True)
-        if debug:
-            traceback.print_exception(cause)
+            sys.exit(BROKEN_PIPE if closed else code if isinstance(code, int) else 0)
+        with suppress(OSError):
+            click.echo(message, err=True)
+            if debug:
+                traceback.print_exception(cause)
         sys.exit(exit_code)
 
 
@@ -126,20 +148,45 @@ def _ending(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         if error.strerror is None:
             return OWN_ERROR, _own_error(error)
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{error.filename}: " if error.filename else "standard output: " if _of_output(error) else ""
         return 2, f"error: {where}{error.strerror}"
     return Interrupted.exit_code, "interrupted"
 
 
 def _own_error(error: BaseException) -> str:
     what = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
+    plugin = culprit(error)
+    if plugin:
+        return f"error: {plugin} raised {what}. It is not part of dse; --debug shows where."
     return f"error in dse itself: {what}. Please report it with the command and what --debug adds."
 
 
-def _abandon_output() -> None:
-    """Points standard output at nothing, so that Python's last flush does not fail as well."""
+def _open_closed() -> bool:
+    """Opens standard streams that were closed, so that no other file takes their number; whether the output was."""
+    closed = sys.stdout is None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+    return closed
+
+
+def _of_output(error: OSError) -> bool:
+    """Whether it is standard output that cannot be written; what is left of it is then dropped."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    if place.name != "echo" and place.filename != __file__:
+        return False
+    _abandon(sys.stdout)
+    return True
+
+
+def _abandon(output: TextIO) -> None:
+    """Points an output at nothing, so that Python's last flush does not fail as well."""
     try:
-        descriptor = sys.stdout.fileno()
+        descriptor = output.fileno()
     except (OSError, ValueError):  # not a file: nothing will be flushed
         return
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -12,7 +12,16 @@ from dse.cli.emit import note
 if TYPE_CHECKING:
     from dse.problem import Problem
 
-__all__ = ["check_run", "is_run", "load_space", "not_run", "solver_options", "tell_warnings", "warnings_of"]
+__all__ = [
+    "check_run",
+    "distinct",
+    "is_run",
+    "load_space",
+    "not_run",
+    "solver_options",
+    "tell_warnings",
+    "warnings_of",
+]
 
 
 def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
@@ -23,6 +32,8 @@ def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | 
     from dse.errors import InputError
     from dse.problem.library import load
 
+    if not space.strip():
+        raise InputError("the space is empty; give a YAML file or the name of a shipped space")
     if Path(space).is_dir():
         hint = "a run: use dse resume, verify or plot" if is_run(space) else "a folder"
         raise InputError(f"{space!r} is {hint}, but a space is a YAML file or the name of a shipped space")
@@ -78,6 +89,11 @@ def check_run(path: Path) -> None:
             else "is no folder"
         )
         raise InputError(f"{path} {what}; a run is a folder that dse search --out FOLDER wrote")
+
+
+def distinct(teams: Sequence[str]) -> list[str]:
+    """The teams, each once."""
+    return list(dict.fromkeys(team.strip() for team in teams))
 
 
 def solver_options(sampler: str | None, extra: Sequence[tuple[str, str]]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dse.cli.text import paragraph, plural
+from dse.cli.text import count, paragraph, plural
 from dse.evaluation import evaluate_nodes
 from dse.evaluation.sentence import sentence
 from dse.problem import Constraint, Problem
@@ -14,11 +14,14 @@ from dse.units import format_value
 if TYPE_CHECKING:
     from dse.study.unlock import Unlock
 
-__all__ = ["bound_text", "failure_lines", "miss_text"]
+__all__ = ["MOST_UNLOCKS", "STRICT", "bound_text", "failure_lines", "miss_text"]
 
 _SHORT = {"<=": "over", "<": "over", ">=": "under", ">": "under", "==": "away from"}
 _EXTREME = {"<=": "lowest", "<": "lowest", ">=": "highest", ">": "highest"}
-_STRICT = 1e-300
+MOST_UNLOCKS = 8
+"""Unlocks that are told one by one; there may be thousands."""
+
+STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
 
 
@@ -62,8 +65,10 @@ def _gap(problem: Problem, constraint: Constraint, amount: float, miss: Miss) ->
         because = f" ({sentence(problem, constraint.because, miss.design, _numbers(miss))})"
     if op == "holds":
         return f"does not hold{because}"
-    by = "just" if amount < _STRICT else format_value(amount, constraint.unit)
-    return f"{by} {_SHORT[op]} {bound_text(problem, constraint, miss)}{because}"
+    bound = bound_text(problem, constraint, miss)
+    if amount < STRICT:
+        return f"which equals the strict bound {bound}{because}"
+    return f"{format_value(amount, constraint.unit)} {_SHORT[op]} {bound}{because}"
 
 
 def failure_lines(
@@ -77,7 +82,7 @@ def failure_lines(
     problem, miss = result.problem, result.nearest_miss
     lines: list[str] = []
     if result.funnel.legal == 0:
-        lines += paragraph("every design breaks a rule or is outside the team", indent=indent)
+        lines += paragraph(_no_legal(result), indent=indent)
     elif miss is None:
         why = (
             "every design fails"
@@ -95,17 +100,35 @@ def failure_lines(
         lines += paragraph(_relaxed(result, relaxation, same=same), indent=indent + 2)
         if not same:
             lines += paragraph(design_text(problem, relaxation.miss.design), indent=indent + 4)
-    for unlock in unlocks:
+    for unlock in unlocks[:MOST_UNLOCKS]:
         freed = " and ".join(unlock.dimensions)
         lines += paragraph(
             f"unlocked by freeing {freed}: {plural(unlock.feasible, 'feasible design')}", indent=indent
         )
+    if len(unlocks) > MOST_UNLOCKS:
+        rest = plural(len(unlocks) - MOST_UNLOCKS, "more set")
+        lines += paragraph(f"and {rest} of as many dimensions; --format json has all", indent=indent)
     if departures:
         several = "one or more of: " if len(departures) > 1 else ""
         lines += paragraph(
             f"every feasible design of the whole space has {several}{'; '.join(departures)}", indent=indent
         )
     return lines
+
+
+def _no_legal(result: Result) -> str:
+    """Why there is no legal design: which rules reject how many, or that the team leaves none."""
+    account = result.accounting
+    if account.outside == account.total:
+        return "the team may choose no design"
+    whose = " of the team" if account.outside else ""
+    if account.unvisited or not account.illegal:
+        return f"no legal design{whose} was found before the search ended"
+    split = sorted(account.illegal_by.items(), key=lambda item: -item[1])
+    shares = [f"{name} rejects {count(number)}" for name, number in split if number]
+    if len(shares) < 2:
+        return f"every design{whose} breaks a rule{''.join(f': {share}' for share in shares)}"
+    return f"every design{whose} breaks a rule; by the first that each breaks: {', '.join(shares)}"
 
 
 def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:
@@ -115,7 +138,7 @@ def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:
     steps = []
     for name in relaxation.constraints:
         constraint, amount = by_name[name], miss.violations.get(name, 0.0)
-        measurable = constraint.bound.op != "holds" and amount >= _STRICT
+        measurable = constraint.bound.op != "holds" and amount >= STRICT
         steps.append(f"{name} by {format_value(amount, constraint.unit)}" if measurable else name)
     what = " and ".join(steps)
     rest = " that meets the rest" if len(by_name) > len(relaxation.constraints) else ""

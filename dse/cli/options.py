@@ -10,9 +10,12 @@ import click
 
 __all__ = [
     "DURATION",
+    "FILE",
+    "FOLDER",
     "PAIR",
     "code_option",
     "format_option",
+    "results_options",
     "search_options",
     "space_argument",
     "team_option",
@@ -58,8 +61,25 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
         return quantity.value
 
 
+class _Place(click.ParamType):  # type: ignore[type-arg]
+    """A path that something is written to; ``folder`` says that it cannot be a file."""
+
+    def __init__(self, *, folder: bool) -> None:
+        self.name = "folder" if folder else "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        text = str(value)
+        if not text.strip():
+            self.fail(f"the name of the {self.name} is empty", param, ctx)
+        if self.name == "folder" and Path(text).is_file():
+            self.fail(f"{text!r} is a file, but a folder is needed", param, ctx)
+        return Path(text)
+
+
 PAIR = _Pair()
 DURATION = _Duration()
+FILE = _Place(folder=False)
+FOLDER = _Place(folder=True)
 
 
 def _chained(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
@@ -114,12 +134,22 @@ def team_option(*, multiple: bool = False) -> Callable[[_Command], _Command]:
     return click.option("--team", metavar="TEAM", help=told)
 
 
+def results_options(told: str) -> Callable[[_Command], _Command]:
+    """``--out`` of a command that writes tables, and ``--force``."""
+    return _chained(
+        click.option("--out", type=FOLDER, metavar="FOLDER", help=told),
+        click.option("--force", is_flag=True, help="With --out: write even where other files are."),
+    )
+
+
 def search_options(*, out: bool = True) -> Callable[[_Command], _Command]:
     """What steers a search: solver, its options, seed, budget, processes, and the folder it is kept in."""
     steering = (
         click.option("--solver", default="auto", metavar="NAME", help="See dse solvers; default auto."),
         click.option(
-            "--sampler", metavar="NAME", help="The sampler of the optuna solver: tpe, nsga2 or random."
+            "--sampler",
+            metavar="NAME",
+            help="The sampler of the optuna solver, which it asks for: tpe, nsga2 or random.",
         ),
         click.option(
             "--option",
@@ -142,7 +172,7 @@ def search_options(*, out: bool = True) -> Callable[[_Command], _Command]:
     )
     folder = click.option(
         "--out",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="FOLDER",
         help="Keep the run in this folder.",
     )

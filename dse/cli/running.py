@@ -31,6 +31,7 @@ def run_search(
     out: Path | None = None,
     top: int | None = None,
     objective: str | None = None,
+    ties: bool = False,
     label: str = "searching",
 ) -> Result:
     """One search, as the command line's options describe it.
@@ -39,6 +40,8 @@ def run_search(
         InputError: ``objective`` without ``top``.
         Interrupted: it was stopped with Ctrl-C; with ``out`` its state is kept.
     """
+    if sampler is not None and solver == "auto":
+        solver = "optuna"  # whose option it is
     if objective is not None and top is None:
         raise InputError("--objective chooses what --top ranks by; give --top K as well")
     study = Study(
@@ -50,6 +53,7 @@ def run_search(
         workers=workers,
         top=top or 0,
         objective=objective,
+        ties=ties,
         options=solver_options(sampler, extra),
     )
     return finish(study, out, n_trials=n_trials, timeout=timeout, label=label)

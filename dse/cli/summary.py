@@ -61,6 +61,12 @@ def solver_lines(result: Result) -> list[str]:
     return [*lines, *paragraph(result.note, indent=2, hanging=0)] if result.note else lines
 
 
+def _account_title(result: Result) -> str:
+    if result.problem.continuous:
+        return "designs tried, of a continuous space"
+    return "what became of the designs" if result.accounting.unvisited else "every design accounted for"
+
+
 def account_lines(accounting: Accounting, *, indent: int = 2) -> list[str]:
     """The accounting: parts that sum to the total."""
     rows = [["designs", count(accounting.total), ""]]
@@ -113,7 +119,7 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
         title = f"best design ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
-    return [*paragraph(title), *point_lines(result, points, indent=indent)]
+    return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not result.best)]
 
 
 def _trait_text(problem: Problem, trait: Trait) -> str:
@@ -125,7 +131,8 @@ def _trait_text(problem: Problem, trait: Trait) -> str:
     held = set(trait.values)
     absent = [label for label in labels if label not in held]
     if len(absent) <= _FEW:
-        return f"{trait.dimension} is not {' or '.join(absent)}"
+        none_of = "is not" if len(absent) == 1 else "is none of"
+        return f"{trait.dimension} {none_of} {', '.join(absent)}"
     first, last = labels.index(trait.values[0]), labels.index(trait.values[-1])
     span = f"{labels[first]} to {labels[last]}"
     among = "from" if last - first + 1 == len(trait.values) else "within"
@@ -171,7 +178,7 @@ def result_lines(
     else:
         lines += paragraph(nothing(result))
         lines += failure_lines(result, unlocks, departures)
-    lines += ["", "every design accounted for", *account_lines(result.accounting)]
+    lines += ["", _account_title(result), *account_lines(result.accounting)]
     if result.problem.constraints or result.funnel.failed:
         lines += ["", "funnel", *funnel_lines(result)]
     if result.failures:

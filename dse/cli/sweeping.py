@@ -7,6 +7,7 @@ from typing import Any
 
 from dse.cli.designs import ambitions, assignments, best, best_row, best_values
 from dse.cli.text import blocks, count, paragraph, width
+from dse.problem import Objective
 from dse.study.result import FrontPoint, Result, columns, point_row
 
 __all__ = ["sweep_data", "sweep_lines", "sweep_rows"]
@@ -26,7 +27,7 @@ def _short(name: str) -> str:
 
 
 def sweep_lines(results: Swept) -> list[str]:
-    """One row for each value; of one objective, the best designs too."""
+    """One row for each value, then the best designs by each objective."""
     problem = results[0][1].problem
     names = [name for name, _ in results[0][0]]
     lines = paragraph(f"{problem.name}: {problem.title}" if problem.title else problem.name)
@@ -57,25 +58,34 @@ def sweep_lines(results: Swept) -> list[str]:
             ]
         )
     lines += ["", *blocks(rows, fixed=len(names))]
-    return lines if several else [*lines, *_design_lines(results)]
+    for objective in problem.objectives:
+        title = f"designs with the best {objective.name}" if several else "best designs"
+        lines += _design_lines(results, objective, title)
+    return lines
 
 
-def _design_lines(results: Swept) -> list[str]:
-    """The best design of each value; what all of them share is said once."""
-    points = [(settings, point) for settings, result in results if (point := _single(result)) is not None]
+def _design_lines(results: Swept, objective: Objective, title: str) -> list[str]:
+    """The best design of each value by one objective; what all of them share is said once."""
+
+    def loss(point: FrontPoint) -> float:
+        return point.objectives[objective.name] * objective.sign
+
+    points = [(settings, min(result.front, key=loss)) for settings, result in results if result.front]
     if not points:
         return []
     problem = results[0][1].problem
     names = [d.name for d in problem.dimensions]
     first = points[0][1].design
     shared = [name for name in names if all(point.design[name] == first[name] for _, point in points)]
-    lines = ["", "best designs"]
+    lines = ["", title]
     if shared and len(points) > 1:
         lines += paragraph(
             f"all: {assignments(problem, {name: first[name] for name in shared})}", indent=2, hanging=5
         )
     else:
         shared = []
+    if len(shared) == len(names):
+        return lines
     labels = [", ".join(text for _, text in settings) for settings, _ in points]
     size = min(max(map(len, labels)), width() // 3)
     for label, (_, point) in zip(labels, points, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.cli.designs import assignments
+from dse.cli.misses import STRICT
 from dse.cli.text import paragraph, width
 from dse.evaluation.explain import Explanation, Margin, Step
 from dse.evaluation.verdict import State
@@ -82,6 +83,8 @@ def _margin(margin: Margin) -> str:
     if margin.met:
         return f"{margin.text}: {margin.lhs} {margin.op} {margin.rhs}, {margin.by_text} to spare"
     side = {"<": "over", ">": "under"}.get(margin.op[0], "away from")
+    if margin.by < STRICT:
+        return f"{margin.text}: {margin.lhs} equals the bound, which is strict, NOT met{because}"
     return f"{margin.text}: {margin.lhs} is {margin.by_text} {side} {margin.rhs}, NOT met{because}"
 
 

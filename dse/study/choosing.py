@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from dse.errors import InputError, SolverRefused, nearest
 from dse.problem import Problem, Team
-from dse.study.registry import able, load_solver, refusal
-from dse.study.solver import Chooser, ExactSolver, Solver
+from dse.study.registry import able, load_solver, refusal, solvers
+from dse.study.solver import Chooser, Solver
 
 __all__ = ["Choice", "Promise", "check_settings"]
 
@@ -43,9 +43,20 @@ class Choice:
             )
         if self.ties and solver.promise != "exact":
             raise SolverRefused(f"solver {name} samples, so it cannot list all ties{self.others('exact')}")
-        if self.options and isinstance(solver, ExactSolver):
-            raise InputError(f"solver {name} has no options, but got {', '.join(self.options)}")
+        self._check_options(name, solver)
         return solver
+
+    def _check_options(self, name: str, solver: Solver) -> None:
+        unknown = [option for option in self.options or () if option not in solver.options]
+        if not unknown:
+            return
+        if solver.options:
+            raise InputError(
+                f"solver {name} has no option {unknown[0]!r}{nearest(unknown[0], solver.options)}"
+            )
+        having = [other for other, made in solvers().items() if made.options.issuperset(unknown)]
+        hint = f"; solver {' and '.join(having)} has" if having else ""
+        raise InputError(f"solver {name} has no options, but got {', '.join(unknown)}{hint}")
 
     def others(self, promise: Promise | None) -> str:
         """The end of a refusal: who can."""

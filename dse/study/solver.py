@@ -41,6 +41,8 @@ class Solver(ABC):
     title: ClassVar[str]
     promise: ClassVar[Literal["exact", "sampling", "as chosen"]]
     needs: ClassVar[frozenset[Need]]
+    options: ClassVar[frozenset[str]] = frozenset()
+    """The names of the options that it takes; others are refused."""
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
         """Why this solver cannot do this problem, in a sentence; None when it can."""

@@ -198,3 +198,79 @@ def test_the_axes_of_a_plot(dse: Dse, tmp_path: Path) -> None:
     assert "memory [MB]" in text
     assert "latency [ms]" not in text
     assert "did you mean 'memory'?" in dse("plot", "camera", "--y", "memroy", *words).err
+
+
+def test_a_plot_goes_into_a_folder(dse: Dse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"camera-front.png", "camera-front.svg", "camera-front.html"}
+    ran = dse("plot", "camera", "-o", ".")
+    assert (ran.code, ran.out) == (0, "")
+    assert {path.name for path in tmp_path.iterdir()} == names
+    (tmp_path / "sub").mkdir()
+    assert dse("plot", "camera", "-o", tmp_path / "sub").code == 0
+    assert {path.name for path in (tmp_path / "sub").iterdir()} == names
+    assert "the name of the file is empty" in dse("plot", "camera", "-o", "").err
+    ran = dse("plot", "camera", "-o", tmp_path / "camera-front.svg" / "x.svg")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"cannot write to {tmp_path / 'camera-front.svg'}: it is a file" in ran.err
+
+
+def test_a_plot_without_a_front_says_why(dse: Dse, tmp_path: Path) -> None:
+    ran = dse("plot", "camera", "--team", "ml", "-o", tmp_path / "x.svg")
+    assert ran.code == 1
+    assert ran.out == dse("compare", "camera", "--team", "ml").out
+    run = tmp_path / "run"
+    searched = dse("search", "camera", "--team", "ml", "--out", run)
+    ran = dse("plot", run, "-o", tmp_path / "y.svg")
+    assert (ran.code, ran.out) == (1, searched.out)
+
+
+def test_out_spares_what_is_not_its_own(dse: Dse, tmp_path: Path) -> None:
+    (tmp_path / "front.csv").write_text("mine", encoding="utf-8")
+    ran = dse("compare", "camera", "--out", tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{tmp_path} holds other files (front.csv); give another folder, or --force" in ran.err
+    assert (tmp_path / "front.csv").read_text(encoding="utf-8") == "mine"
+    assert dse("compare", "camera", "--out", tmp_path, "--force").code == 0
+    assert dse("compare", "camera", "--out", tmp_path).code == 0  # its own by now
+    marker = tmp_path / "comparison.json"
+    marker.write_text(marker.read_text(encoding="utf-8").replace('"camera"', '"other"'), encoding="utf-8")
+    assert "holds the results of 'other', not of 'camera'" in dse("compare", "camera", "--out", tmp_path).err
+
+
+def test_out_is_made_sure_of_before_the_search(
+    dse: Dse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(*words: object, **options: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("dse.study.compare.compare", unwanted)
+    (tmp_path / "file").touch()
+    assert "cannot write to" in dse("compare", "camera", "--out", tmp_path / "file" / "x").err
+    assert "is a file, but a folder is needed" in dse("compare", "camera", "--out", tmp_path / "file").err
+    assert "the name of the folder is empty" in dse("compare", "camera", "--out", "").err
+    assert dse("compare", "camera", "--out", tmp_path / "a" / "b").code == 70
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("team", "said"),
+    [
+        ("(ml | systems) & mlsys", "parentheses are not supported in '(ml | systems) & mlsys'"),
+        ("ml &", "a team is missing in 'ml &'"),
+        ("| ml", "a team is missing in '| ml'"),
+        ("", "a team is missing in ''"),
+    ],
+)
+def test_combinations_that_cannot_be_read(dse: Dse, team: str, said: str) -> None:
+    for command in ("search", "compare"):
+        ran = dse(command, "camera", "--team", team)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+
+
+def test_a_setting_is_reported_as_it_was_given(dse: Dse) -> None:
+    assert dse("show", "camera", "--set", "inputs.zz=5 ms").err.startswith("--set inputs.zz=5 ms: ")
+    assert dse("show", "camera", "--set", "inputs.max_latency=5").err.startswith(
+        "--set inputs.max_latency=5: "
+    )

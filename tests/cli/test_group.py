@@ -162,3 +162,38 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     program = f"{sys.executable} -m dse schema | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) in {("141\n", ""), ("0\n", "")}  # 0: the pipe held all of it
+
+
+@pytest.mark.parametrize("words", ["--help", "search --help", "--version", "show camera", "search camera"])
+def test_output_that_cannot_be_written(words: str) -> None:
+    def code_of(shell: str) -> tuple[str, str]:
+        program = f"{sys.executable} -m dse {words} {shell}"
+        done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout or str(done.returncode), done.stderr
+
+    assert code_of(">&-") == ("141", "")
+    assert code_of("| true; echo ${PIPESTATUS[0]}") == ("141\n", "")
+    assert code_of(">/dev/full") == ("2", "error: standard output: No space left on device\n")
+
+
+def test_notes_that_nobody_can_read_stop_nothing(tmp_path: Path) -> None:
+    program = f"{sys.executable} -m dse compare camera --out {tmp_path} --format json"
+    for shell in ("2>&-", "2>/dev/full", "<&- 2>&-"):
+        done = subprocess.run(
+            ["bash", "-c", f"{program} {shell}"], cwd=ROOT, capture_output=True, check=False
+        )
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["problem"]["name"] == "camera"
+
+
+def test_a_closed_stream_gives_its_number_to_no_file() -> None:
+    program = (
+        "import os; from dse.cli.group import _open_closed; assert _open_closed(); print('lost'); os.fstat(1)"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f'{sys.executable} -c "{program}" >&- 2>&-'],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0

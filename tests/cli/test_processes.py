@@ -83,3 +83,103 @@ def test_progress_on_a_terminal_only(large: Path) -> None:
     assert json.loads(kept.read_text(encoding="utf-8"))["status"] == "stopped"
     assert b"searching" in seen
     assert b"designs/s" in seen
+
+
+@pytest.mark.slow
+def test_sigterm_is_like_ctrl_c(large: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["search", str(large), "--solver", "exhaustive", "--out", str(run)]
+    process = subprocess.Popen(
+        [*DSE, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (run / "manifest.json").exists():
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (3, "")
+    assert err.endswith(f"go on with dse resume {run}\n")
+    assert json.loads((run / "result.json").read_text(encoding="utf-8"))["accounting"]["evaluated"] > 0
+
+
+def test_sigterm_outside_a_search() -> None:
+    program = (
+        "import os, signal\nfrom dse.cli.signals import like_ctrl_c\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "try:\n"
+        "    with like_ctrl_c():\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "except KeyboardInterrupt:\n    print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("entry", [["-m", "dse"], ["-c", "from dse.__main__ import run; run()"]])
+def test_ctrl_c_while_loading_is_quiet(tmp_path: Path, entry: list[str]) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, *entry], cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
+FAULTY = """\
+from dse.study.plugin import ExactSolver, SamplingSolver, walk
+
+class Sampling(SamplingSolver):
+    name = "faulty"
+    title = "divides by zero"
+    needs = frozenset({"trials"})
+
+    def propose(self, proposals):
+        return 1 // 0
+
+class Piece:
+    def __init__(self, problem, team):
+        pass
+
+    def __len__(self):
+        return 4
+
+    def run(self, piece, tally):
+        return 1 // 0
+
+class Exact(ExactSolver):
+    name = "worse"
+    title = "divides by zero elsewhere"
+    needs = frozenset({"bulk"})
+
+    def explore(self, search):
+        walk(search, Piece)
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["--solver", "faulty"], ["--solver", "worse"], ["--solver", "worse", "--workers", "2"]]
+)
+def test_a_plugins_error_is_named_as_its_own(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "faulty_package.py").write_text(FAULTY, encoding="utf-8")
+    folder = tmp_path / "faulty-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text(
+        "[dse.solvers]\nfaulty = faulty_package:Sampling\nworse = faulty_package:Exact\n", encoding="utf-8"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+
+    def ran(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*DSE, "search", "camera", *words, *more],
+            cwd=ROOT, capture_output=True, text=True, check=False, env=environment,
+        )  # fmt: skip
+
+    failed = ran()
+    assert (failed.returncode, failed.stdout) == (70, "")
+    assert failed.stderr.startswith(f"error: solver {words[1]!r} (faulty_package) raised ZeroDivisionError: ")
+    assert "report" not in failed.stderr
+    refused = ran("--option", "depth=3")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"solver {words[1]} has no options, but got depth" in refused.stderr

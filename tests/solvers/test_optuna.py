@@ -158,7 +158,6 @@ def test_a_team_sees_only_its_values() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"smapler": "tpe"}, r"no option 'smapler'; did you mean 'sampler'\?"),
         ({"sampler": "nsga3"}, r"sampler cannot be 'nsga3'; did you mean 'nsga2'\?"),
         ({"n_startup_trials": "many"}, "n_startup_trials is a whole number, but got 'many'"),
         ({"n_startup_trials": 2.5}, "n_startup_trials is a whole number, but got 2.5"),
@@ -172,6 +171,11 @@ def test_an_option_that_makes_no_sense_is_refused(options: dict[str, Any], messa
     with pytest.raises(InputError, match=message):
         study.run(n_trials=1)
     assert study.trials == ()
+
+
+def test_an_unknown_option_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match=r"no option 'smapler'; did you mean 'sampler'\?"):
+        Study(tiny(), solver="optuna", options={"smapler": "tpe"})
 
 
 def test_options_are_read_from_text_too() -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli import emit
-from dse.cli.options import code_option, format_option, search_options, space_argument, team_option
+from dse.cli.options import (
+    code_option,
+    format_option,
+    results_options,
+    search_options,
+    space_argument,
+    team_option,
+)
 
 if TYPE_CHECKING:
     from dse.problem import Problem
@@ -17,17 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_MARKER = "comparison.json"
+
 
 @click.command("compare")
 @space_argument()
 @team_option(multiple=True)
 @search_options(out=False)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Write the tables and the plot of the front to this folder.",
-)
+@results_options("Write the tables and the plot of the front to this folder.")
 @format_option
 @code_option()
 def command(
@@ -36,6 +40,7 @@ def command(
     settings: tuple[tuple[str, str], ...],
     teams: tuple[str, ...],
     out: Path | None,
+    force: bool,
     form: str,
     code: bool,
     **options: Any,
@@ -45,8 +50,11 @@ def command(
     For a team without a feasible design it says which constraint stands in the way and by how much, and which
     dimensions the team would have to be given. Exits with 1 when no team has a feasible design.
     """
+    from contextlib import nullcontext
+
     from dse.cli.comparing import comparison_data, comparison_lines, comparison_rows
-    from dse.cli.loading import load_space, tell_warnings
+    from dse.cli.folder import writable
+    from dse.cli.loading import distinct, load_space, tell_warnings
     from dse.cli.running import run_search
     from dse.study.compare import compare
 
@@ -56,16 +64,18 @@ def command(
     def solve(problem: Problem, team: str | None) -> Result:
         return run_search(problem, team=team, label=f"searching {team or 'all'}", **options)
 
-    comparison = compare(problem, list(dict.fromkeys(teams)), solve=solve)
-    emit.in_form(
-        form,
-        lines=lambda: comparison_lines(comparison),
-        rows=lambda: comparison_rows(comparison),
-        data=lambda: comparison_data(comparison),
-    )
-    if out is not None:
-        for path in write_folder(comparison, out):
-            emit.note(f"wrote {path}")
+    place = nullcontext() if out is None else writable(out, _MARKER, problem.name, force=force)
+    with place:
+        comparison = compare(problem, distinct(teams), solve=solve)
+        emit.in_form(
+            form,
+            lines=lambda: comparison_lines(comparison),
+            rows=lambda: comparison_rows(comparison),
+            data=lambda: comparison_data(comparison),
+        )
+        if out is not None:
+            for path in write_folder(comparison, out):
+                emit.note(f"wrote {path}")
     return 0 if comparison.feasible else 1
 
 
@@ -79,12 +89,11 @@ def write_folder(comparison: Comparison, folder: Path) -> list[Path]:
     from dse.cli.plotting import render_front
     from dse.study.files import csv_text, write_atomic
 
-    folder.mkdir(parents=True, exist_ok=True)
     teams = comparison_rows(comparison)
     texts = {
         "teams.csv": csv_text(list(teams[0]), teams),
         "front.csv": csv_text(front_columns(comparison), front_rows(comparison)),
-        "comparison.json": emit.json_text(comparison_data(comparison)),
+        _MARKER: emit.json_text(comparison_data(comparison)),
     }
     for name, text in texts.items():
         write_atomic(folder / name, text)

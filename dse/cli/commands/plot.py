@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli import emit
-from dse.cli.options import code_option, search_options, space_argument, team_option
+from dse.cli.options import FILE, code_option, search_options, space_argument, team_option
+
+if TYPE_CHECKING:
+    from dse.study.compare import Comparison
+    from dse.study.result import Result
 
 __all__ = ["command"]
 
@@ -21,9 +25,10 @@ __all__ = ["command"]
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
-    help="Where to; an ending .png, .svg, .pdf or .html draws that format only. Default: NAME-front.",
+    help="Where to; an ending .png, .svg, .pdf or .html draws that format only, and a folder gets NAME-front. "
+    "Default: NAME-front.",
 )
 @click.option("--x", metavar="NAME", help="What the horizontal axis shows: a metric, a constraint or index.")
 @click.option("--y", metavar="NAME", help="What the vertical axis shows. Default: each pair of objectives.")
@@ -44,26 +49,47 @@ def command(
     A space is searched first, once for each of its teams. Infeasible designs are dimmed, constraints are lines, and in
     the HTML file the pointer shows each design.
     """
-    from dse.cli.loading import is_run, load_space
+    from dse.cli.folder import writable
+    from dse.cli.loading import distinct, is_run, load_space, tell_warnings
     from dse.cli.plotting import render_front
     from dse.cli.running import run_search
     from dse.study.compare import compare
     from dse.study.study import Study
 
-    shown: Any
+    study = None
     if is_run(space):
         if settings or teams:
             raise click.UsageError("a finished run is drawn as it is; --set and --team need a space")
-        shown = Study.open(Path(space), code=code).result
-        feasible, name = shown.feasible, shown.problem.name
+        study = Study.open(Path(space), code=code)
+        problem = study.problem
     else:
         problem = load_space(space, settings, code=code)
-        name = problem.name
-        if problem.teams or teams:
-            shown = compare(problem, list(dict.fromkeys(teams)), solve=partial(run_search, **options))
+        tell_warnings(problem)
+    output = output or Path()
+    if output.is_dir():
+        output /= f"{problem.name}-front"
+    with writable(output.parent):
+        shown: Comparison | Result
+        if study is not None:
+            shown = study.result
+        elif problem.teams or teams:
+            shown = compare(problem, distinct(teams), solve=partial(run_search, **options))
         else:
             shown = run_search(problem, **options)
-        feasible = shown.feasible
-    for path in render_front(shown, output or Path(f"{name}-front"), x=x, y=y):
-        emit.note(f"wrote {path}")
-    return 0 if feasible else 1
+        for path in render_front(shown, output, x=x, y=y):
+            emit.note(f"wrote {path}")
+    if not shown.feasible:
+        emit.as_lines(_nothing(shown))
+    return 0 if shown.feasible else 1
+
+
+def _nothing(shown: Comparison | Result) -> list[str]:
+    """Why there is no front in the picture."""
+    from dse.cli.comparing import comparison_lines
+    from dse.cli.running import help_for
+    from dse.cli.summary import result_lines
+    from dse.study.compare import Comparison
+
+    if isinstance(shown, Comparison):
+        return comparison_lines(shown)
+    return result_lines(shown, *help_for(shown))

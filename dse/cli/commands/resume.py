@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from dse.cli import emit
 from dse.cli.options import DURATION, code_option, format_option
+from dse.cli.text import plural
+
+if TYPE_CHECKING:
+    from dse.study.result import Result
 
 __all__ = ["command"]
 
@@ -30,12 +36,32 @@ def command(
     from dse.cli.commands.search import report
     from dse.cli.loading import check_run
     from dse.cli.running import finish
+    from dse.errors import StudyError
     from dse.study.manifest import Manifest
     from dse.study.study import Study
 
     check_run(run)
-    result = finish(
-        Study.open(run, workers=workers, code=code), run, n_trials=n_trials, timeout=timeout, label="resuming"
-    )
+    study = Study.open(run, workers=workers, code=code)
+    try:
+        before = study.result
+    except StudyError:  # stopped before there was any
+        before = None
+    result = finish(study, run, n_trials=n_trials, timeout=timeout, label="resuming")
+    if before is not None and (why := _idle(before, result)):
+        emit.note(why)
     report(result, form, run, Manifest.read(run).objective)
     return 0 if result.feasible else 1
+
+
+def _idle(before: Result, after: Result) -> str:
+    """Why there was nothing to do; empty if something was done."""
+    if before.status != "stopped":
+        return "nothing was left to do: " + (
+            "every design was accounted for"
+            if before.status == "complete"
+            else "every legal design was evaluated"
+        )
+    if after.promise == "sampling" and after.n_trials == before.n_trials and after.status == "stopped":
+        trials = plural(after.n_trials, "trial")
+        return f"already at {trials}; use --n-trials M, with M above {after.n_trials:,}, to go on"
+    return ""

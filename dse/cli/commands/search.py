@@ -22,6 +22,9 @@ __all__ = ["command", "report"]
 @search_options()
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K best designs of one objective.")
 @click.option("--objective", metavar="NAME", help="With --top: which objective; default: the first.")
+@click.option(
+    "--ties", is_flag=True, help="List all designs of equal objectives, not only the first of each."
+)
 @format_option
 @code_option()
 def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: bool, **options: Any) -> int:
@@ -52,7 +55,10 @@ def report(result: Result, form: str, out: Path | None, objective: str | None = 
         emit.as_json({**result.to_dict(), **help_data(*helped), "run": dict(result.run)})
     elif form == "csv":
         points = result.best or result.front
-        emit.as_csv(columns(problem), [point_row(problem, point) for point in points])
+        names = columns(problem)[
+            : -1 if result.best else None
+        ]  # ranked designs have no ties, the last column
+        emit.as_csv(names, [point_row(problem, point) for point in points])
         if not result.feasible:
             emit.note("\n".join(result_lines(result, *helped)))
     else:
