@@ -175,7 +175,7 @@ def assert_same(found: Problem, outcomes: Any, at: int, verdict: Verdict) -> Non
     assert outcomes.nearness[at].item().hex() == verdict.nearness.hex()
 
 
-@settings(max_examples=60)
+@settings(max_examples=300)
 @given(spaces(designs=24))
 def test_every_node_of_a_drawn_space(data: dict[str, Any]) -> None:
     found = load(data)
@@ -183,9 +183,9 @@ def test_every_node_of_a_drawn_space(data: dict[str, Any]) -> None:
     assert_blocks_agree(found, found.everything, 7)
 
 
-@pytest.mark.parametrize("seed", range(0, 120, 20))
+@pytest.mark.parametrize("seed", range(0, 300, 50))
 def test_every_node_of_many_spaces(seed: int) -> None:
-    for own in range(seed, seed + 20):
+    for own in range(seed, seed + 50):
         assert_every_node_agrees(problem(own, 40))
 
 

@@ -72,7 +72,7 @@ def assert_both_right(found: Problem, team: Team) -> None:
     assert accounts[0].outside == accounts[1].outside
 
 
-@settings(max_examples=60)
+@settings(max_examples=300)
 @given(spaces(designs=30))
 def test_drawn_problems(data: dict[str, Any]) -> None:
     found = load(data)
@@ -80,9 +80,9 @@ def test_drawn_problems(data: dict[str, Any]) -> None:
         assert_both_right(found, team)
 
 
-@pytest.mark.parametrize("first", range(0, 240, 40))
+@pytest.mark.parametrize("first", range(0, 300, 50))
 def test_three_hundred_random_problems(first: int) -> None:
-    for seed in range(first, first + 40):
+    for seed in range(first, first + 50):
         found = problem(seed, 40)
         for team in teams(found):
             assert_both_right(found, team)
