@@ -11,8 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from dse.problem import Problem
-from dse.problem.code import import_function
-from dse.study.measure import Failed, Measurer, check_measurement, needed_metrics
+from dse.study.measure import Failed, Measurer, Runner, check_measurement, needed_metrics, runner_for
 from dse.study.progress import Interrupts
 from dse.study.sampled import evaluated
 from dse.study.trial import Trial, TrialState
@@ -76,29 +75,34 @@ class Computing:
 class Measuring:
     """Measures one design per worker at a time; each is logged when it begins and when it ends.
 
-    One worker calls a Python function in this process, in this thread; everything else runs in processes of its own,
-    waited for by threads, so that Ctrl-C meets no one who is just starting one.
+    The user's code runs in processes of its own, waited for by threads, so that Ctrl-C meets no one who is just
+    starting one, and a crash ends no more than a trial.
+
+    Raises:
+        InputError: nothing measures, or the function that should cannot be had.
     """
 
     def __init__(self, problem: Problem, workers: int) -> None:
         self.problem = problem
-        measurement = check_measurement(problem)
-        if measurement.function and workers > 1:
-            import_function(measurement.function, measurement.folder)  # a mistake is found before any trial
-        self.measurers: list[Measurer] = []
+        self.measurement = check_measurement(problem)
+        self.needed = needed_metrics(problem)
         self.workers = workers
-        self.pool = ThreadPoolExecutor(workers) if workers > 1 or measurement.command else None
+        self.measurers: list[Measurer] = []
+        self.spare: list[Measurer] = []
         self.local = threading.local()
         self.lock = threading.Lock()
         self.closed = False
-        self.needed = needed_metrics(problem)
-        if self.pool is None:
-            self.local.measurer = self._measurer()
+        runner = runner_for(self.measurement)
+        if isinstance(runner, ProcessRunner):
+            try:
+                runner.check()  # a mistake is found before any trial
+            except BaseException:
+                runner.close()
+                raise
+        self.spare.append(self._measurer(runner))
+        self.pool = ThreadPoolExecutor(workers)
 
-    def _measurer(self) -> Measurer:
-        measurement = check_measurement(self.problem)
-        remote = measurement.function and self.pool is not None
-        runner = ProcessRunner(measurement.function, measurement.folder) if remote else None
+    def _measurer(self, runner: Runner | None = None) -> Measurer:
         measurer = Measurer(self.problem, runner)
         with self.lock:
             self.measurers.append(measurer)
@@ -106,12 +110,19 @@ class Measuring:
                 measurer.close()
         return measurer
 
+    def _own(self) -> Measurer:
+        """The measurer of this thread."""
+        if not hasattr(self.local, "measurer"):
+            with self.lock:
+                spare = self.spare.pop() if self.spare else None
+            self.local.measurer = spare or self._measurer()
+        found: Measurer = self.local.measurer
+        return found
+
     def measure(self, trial: Trial) -> Trial:
         """``trial``, finished."""
-        if not hasattr(self.local, "measurer"):
-            self.local.measurer = self._measurer()
         try:
-            measured = self.local.measurer.measure(trial.design)
+            measured = self._own().measure(trial.design)
         except Failed as failed:
             if not self.needed:
                 return evaluated(self.problem, trial)
@@ -128,14 +139,8 @@ class Measuring:
         pending: set[Future[Trial]] = set()
         while True:
             while trials.waiting and begun < budget.limit and len(pending) < self.workers and budget.open:
-                trial = trials.begin()
+                pending.add(self.pool.submit(self.measure, trials.begin()))
                 begun += 1
-                if self.pool is None:
-                    with budget.interrupts.breakable():
-                        ended = self.measure(trial)
-                    _record(trials, [ended], budget)
-                else:
-                    pending.add(self.pool.submit(self.measure, trial))
             if not pending:
                 return
             with budget.interrupts.breakable():
@@ -148,8 +153,7 @@ class Measuring:
             self.closed = True
             for measurer in self.measurers:
                 measurer.close()
-        if self.pool is not None:
-            self.pool.shutdown(wait=True, cancel_futures=True)
+        self.pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _record(trials: Trials, ended: Iterable[Trial], budget: Budget) -> None:

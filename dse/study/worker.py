@@ -1,7 +1,8 @@
-"""Measuring functions in processes of their own, for more than one worker.
+"""Measuring with a Python function: in a process of its own, so that nothing it does can end or confuse the study.
 
-The child (``python -m dse.study.worker function folder``) reads one design per line as JSON and answers with one line
-of JSON. It ends when its parent does, with all that it started. What the user's function prints goes to standard error.
+The child (``python -m dse.study.worker function folder``) imports the function and says in one line of JSON whether it
+could; then it reads one design per line as JSON and answers with one line of JSON. It ends when its parent does, with
+all that it started. What the user's function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dse.errors import InputError
 from dse.problem.code import import_function
-from dse.study import watchdog
-from dse.study.measure import Failed, FunctionRunner, end_process
+from dse.study.metrics import Failed, quote
+from dse.study.processes import LIMIT, end, ending, kill_group_at_exit, start
 
 __all__ = ["ProcessRunner", "serve"]
 
@@ -28,42 +29,69 @@ class ProcessRunner:
     def __init__(self, function: str, folder: str) -> None:
         self.function = function
         self.folder = folder
-        self._process: subprocess.Popen[str] | None = None
+        self.remark = ""
+        self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._closed = False
 
-    def _started(self) -> subprocess.Popen[str]:
+    def check(self) -> None:
+        """Start the process, and make sure that it has the function.
+
+        Raises:
+            InputError: there is none, or importing it failed.
+        """
+        try:
+            self._started()
+        except Failed as failed:
+            raise InputError(str(failed)) from None
+
+    def _started(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:
                 raise Failed("the measurement was stopped")
-            if self._process is None:
-                path = os.pathsep.join(part or os.getcwd() for part in sys.path)  # noqa: PTH109 - one text
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "dse.study.worker", self.function, self.folder],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    env=os.environ | {"PYTHONPATH": path},
-                    start_new_session=True,
-                )
-                watchdog.watch(self._process.pid)
-            return self._process
+            if self._process is not None:
+                return self._process
+            path = os.pathsep.join(part or os.getcwd() for part in sys.path)  # noqa: PTH109 - one text
+            process = self._process = start(
+                [sys.executable, "-m", "dse.study.worker", self.function, self.folder],
+                environment=os.environ | {"PYTHONPATH": path},
+                errors=False,
+            )
+            kill_group_at_exit(process)
+        self._answer(process, f"importing {self.function}")
+        return process
 
     def run(self, design: Mapping[str, Any]) -> object:
         """What the function returns for a design, as JSON would have it."""
         process = self._started()
         assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(design).encode() + b"\n")
+            process.stdin.flush()
+        except (OSError, ValueError):  # it died; what it answers says how
+            pass
+        return self._answer(process, "measuring")
+
+    def _answer(self, process: subprocess.Popen[bytes], doing: str) -> object:
+        """One line of the process, which is ended when that cannot be had."""
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps(design) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except OSError:
-            answer = ""
-        if not answer:
+            line = process.stdout.readline(LIMIT)
+        except (OSError, ValueError):
+            line = b""
+        if not line:
             self._end()
-            raise Failed(f"the measuring process ended with code {process.returncode}")
-        kind, value = json.loads(answer)
+            raise Failed(f"the measuring process {ending(process.returncode)} while {doing}")
+        try:
+            if not line.endswith(b"\n"):
+                raise ValueError(f"more than {LIMIT // 2**20} MB")
+            kind, value = json.loads(line)
+        except (ValueError, TypeError, RecursionError) as error:
+            self._end()
+            raise Failed(f"the measurement returned what cannot be read: {error}") from None
+        if kind == "refused":
+            self._end()
+            raise Failed(value)
         if kind == "failed":
             raise Failed(value)
         return value
@@ -72,7 +100,7 @@ class ProcessRunner:
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
-            end_process(process)
+            end(process)
 
     def close(self) -> None:
         """End the process."""
@@ -84,29 +112,58 @@ def serve(function: str, folder: str) -> None:
     """Answer designs on standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    try:
-        runner = FunctionRunner(import_function(function, folder))
-        problem = ""
-    except InputError as error:
-        problem = str(error)
-    for line in sys.stdin:
-        try:
-            if problem:
-                raise Failed(problem)
-            answer = ("ok", runner.run(json.loads(line)))
-        except Failed as failed:
-            answer = ("failed", str(failed))
-        answers.write(_as_json(answer) + "\n")
+    designs = os.fdopen(os.dup(0), encoding="utf-8")
+    with open(os.devnull) as nothing:  # noqa: PTH123 - the user's function has nothing to read
+        os.dup2(nothing.fileno(), 0)
+
+    def say(kind: str, value: object) -> None:
+        answers.write(_as_json(kind, value) + "\n")
         answers.flush()
 
-
-def _as_json(answer: tuple[str, object]) -> str:
     try:
-        return json.dumps(answer, default=float)
-    except (TypeError, ValueError):
-        return json.dumps(
-            ("failed", f"the measurement must return numbers or texts, but got {answer[1]!r}"[:500])
-        )
+        found = import_function(function, folder)
+    except InputError as error:
+        say("refused", str(error))
+        return
+    say("ready", None)
+    for line in designs:
+        try:
+            say("ok", call(found, json.loads(line)))
+        except Failed as failed:
+            say("failed", str(failed))
+
+
+def call(function: Callable[[dict[str, Any]], object], design: dict[str, Any]) -> object:
+    """What the user's function returns for a design.
+
+    Raises:
+        Failed: it raised something.
+    """
+    try:
+        return function(design)
+    except (Exception, SystemExit) as error:  # the user's code may raise anything; the trial says what
+        raise Failed(f"the measurement raised {type(error).__name__}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a broken __str__
+        return "(which cannot be shown)"
+
+
+def _as_json(kind: str, value: object) -> str:
+    try:
+        if isinstance(value, Mapping):
+            value = {str(name): item for name, item in value.items()}
+        return json.dumps((kind, value), default=_plain)
+    except Exception:  # noqa: BLE001 - whatever the user's function returned
+        return json.dumps(("failed", f"the measurement must return numbers or texts, but got {quote(value)}"))
+
+
+def _plain(value: Any) -> object:
+    """A number of any library as JSON has it; raises what it likes where there is none."""
+    return value.item() if hasattr(value, "item") else float(value)
 
 
 if __name__ == "__main__":

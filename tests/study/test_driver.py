@@ -193,12 +193,15 @@ def test_a_failing_measurement_is_a_failed_trial(tmp_path: Path, workers: int) -
     assert {t.reason for t in failed} == {"the measurement raised ValueError: too big"}
 
 
-def test_a_measuring_process_that_dies_is_a_failed_trial_and_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_measuring_process_that_dies_is_a_failed_trial_and_is_replaced(
+    tmp_path: Path, workers: int
+) -> None:
     code = "import os\ndef cost(design):\n    if design['x'] == 3: os._exit(9)\n    return {'time': design['x']}\n"
     trials = run_of(measured(tmp_path, code), Listed([]))
-    trials.run(8, workers=2)
+    trials.run(8, workers=workers)
     failed = {t.design["x"]: t.reason for t in trials.finished if t.state is TrialState.FAILED}
-    assert failed == {3.0: "the measuring process ended with code 9"}
+    assert failed == {3.0: "the measuring process ended with exit code 9 while measuring"}
     assert trials.done == 8
 
 

@@ -106,7 +106,7 @@ def killed_and_undisturbed(
     return lives
 
 
-@pytest.mark.parametrize(("kind", "kills", "seed", "start"), [("sampling", 20, 1, 0.0), ("pair", 5, 2, 0.3)])
+@pytest.mark.parametrize(("kind", "kills", "seed", "start"), [("sampling", 20, 1, 0.3), ("pair", 5, 2, 0.3)])
 def test_a_killed_sampling_study_ends_the_same(
     tmp_path: Path, kind: str, kills: int, seed: int, start: float
 ) -> None:

@@ -15,10 +15,9 @@ import pytest
 
 from dse.errors import InputError
 from dse.problem import Design, Measurement, Problem
+from dse.study.command import CommandRunner
 from dse.study.measure import (
-    CommandRunner,
     Failed,
-    FunctionRunner,
     Measurer,
     check_measurement,
     plain_design,
@@ -42,6 +41,23 @@ def problem(**settings: Any) -> Problem:
 
 
 DESIGN: Design = {"tile": 32.0, "fused": True, "name": "$(id)", "scale": 1.5}
+
+
+class Hostile:
+    """Raises whatever is done with it."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("no")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 def script(folder: Path, code: str) -> tuple[str, ...]:
@@ -102,12 +118,28 @@ def test_numbers_come_back_in_the_declared_unit_and_texts_in_their_own(value: ob
         ({"time": "8 mz", "error": 1}, "time: unknown unit 'mz'"),
         ({"time": "fast", "error": 1}, "time: "),
         ({"time": 1, "error": "x" * 1000}, "error: "),
+        ({"time": 10**400, "error": 1}, "time is past the largest number"),
+        ({"time": 10**5000, "error": 1}, "time is past the largest number"),
+        ({"time": -(10**400), "error": 1}, "time is past the largest number"),
+        ({"time": "1e400", "error": 1}, "time: "),
+        ({"time": 1e308, "error": 1}, None),
+        ({"time": Fraction(10**400), "error": 1}, "time is past the largest number"),
+        ({"time": nested(100_000), "error": 1}, "time must be a number in ms"),
+        ({"time": [10**5000], "error": 1}, "time must be a number in ms"),
+        (nested(100_000), "must return a mapping"),
+        ({"time": "\ud800", "error": 1}, "time: "),
+        ({"tim\ud800": 1, "error": 1}, "returned no time"),
+        ({"time": Hostile(), "error": 1}, "time must be a number in ms, but got"),
+        (Hostile(), "must return a mapping of metrics, but got"),
     ],
 )
-def test_what_cannot_be_read_is_a_reason(found: object, reason: str) -> None:
+def test_what_cannot_be_read_is_a_reason(found: object, reason: str | None) -> None:
+    if reason is None:
+        assert read_metrics(problem(), found)
+        return
     with pytest.raises(Failed, match=reason) as failure:
         read_metrics(problem(), found)
-    assert len(str(failure.value)) < 2000
+    assert len(str(failure.value).encode()) < 2000
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -153,8 +185,22 @@ def test_a_function_in_another_process_is_the_same(tmp_path: Path, capfd: pytest
     [
         ("def measure(d): return {'time': object()}", "must return numbers or texts"),
         ("def measure(d): return 1 / 0", "raised ZeroDivisionError"),
-        ("import os\ndef measure(d): os.abort()", "the measuring process ended with code -6"),
+        (
+            "import os\ndef measure(d): os.abort()",
+            "the measuring process was ended by SIGABRT while measuring",
+        ),
+        (
+            "import os\ndef measure(d): os._exit(9)",
+            "the measuring process ended with exit code 9 while measuring",
+        ),
+        ("import os; os._exit(9)", "the measuring process ended with exit code 9 while importing"),
+        ("import os\ndef measure(d): os.fork() and os._exit(9); import time; time.sleep(60)", "exit code 9"),
         ("def other(d): ...", "has no function 'measure'"),
+        ("def measure(d): return {'t': 10 ** 5000}", "must return numbers or texts"),
+        ("def measure(d):\n    d['x'] = d\n    return d", "must return numbers or texts"),
+        ("def measure(d): raise ValueError('\\ud800')", "ValueError: .ud800"),
+        ("def measure(d): raise ValueError('x' * 10**6)", "ValueError: xxx"),
+        ("def measure(d): return 'x' * 2**25", "cannot be read: more than 16 MB"),
     ],
 )
 def test_a_function_that_fails_in_another_process_gives_a_reason(
@@ -202,6 +248,20 @@ def test_a_program_may_print_json_over_several_lines_and_need_not_read(tmp_path:
         ("print(json.dumps({'error': 1}))", r"returned no time"),
         ("sys.stdout.buffer.write(bytes([255, 254]))", r"must print a JSON object"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"was ended by SIGSEGV"),
+        ("print('{\"time\": 1' + '0' * 400 + ', \"error\": 1}')", "time is past the largest number"),
+        ("print('{\"time\": 1' + '0' * 5000 + ', \"error\": 1}')", "must print a JSON object"),
+        ("print('{\"time\": ' + '[' * 900 + ']' * 900 + '}')", "time must be a number"),
+        ('print(\'{"time": 1, "error": 1, "time": 2}\')', "gives time twice"),
+        (
+            "print('no GPU', file=sys.stderr); print('oops')",
+            "printed 'oops'; on standard error it said: no GPU",
+        ),
+        (
+            "print('no GPU', file=sys.stderr); print('{}')",
+            "returned no time; on standard error it said: no GPU",
+        ),
+        ("while True: print('y' * 10000)", r"measure.py|python\S* printed more than 16 MB and was killed"),
+        ("while True: print('y' * 10000, file=sys.stderr)", "printed more than 16 MB and was killed"),
     ],
 )
 def test_a_program_that_fails_gives_a_reason(tmp_path: Path, code: str, reason: str) -> None:
@@ -225,6 +285,28 @@ def test_a_timeout_kills_the_program_and_all_that_it_started(tmp_path: Path) -> 
     assert time.monotonic() - began < 5
     time.sleep(0.7)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("timeout", [None, 20.0])
+def test_an_answer_is_taken_when_the_program_ends_whoever_else_holds_its_output(
+    tmp_path: Path, timeout: float | None
+) -> None:
+    mark = tmp_path / "alive"
+    later = f"import time, pathlib; time.sleep(3); pathlib.Path({str(mark)!r}).touch(); time.sleep(60)"
+    code = f"import subprocess\nsubprocess.Popen([sys.executable, '-c', {later!r}])\nprint('{{\"time\": 2, \"error\": 7}}')"
+    began = time.monotonic()
+    measurer = Measurer(problem(command=script(tmp_path, code), timeout=timeout))
+    assert measurer.measure(DESIGN) == {"time": 0.002, "error": 0.07}
+    took = time.monotonic() - began
+    assert took < 15
+    time.sleep(max(0.0, 3.5 - took))
+    assert not mark.exists() or took > 2.5
+
+
+def test_a_child_that_is_about_to_answer_is_waited_for_a_moment(tmp_path: Path) -> None:
+    answer = '{"time": 2, "error": 7}'
+    code = f"import os, time\nif os.fork() == 0:\n    time.sleep(0.05)\n    print('{answer}')"
+    assert Measurer(problem(command=script(tmp_path, code))).measure(DESIGN)["time"] == 0.002
 
 
 def counting(folder: Path, values: list[object]) -> tuple[str, ...]:
@@ -287,7 +369,3 @@ def test_an_unknown_placeholder_is_refused() -> None:
 def test_a_problem_that_nothing_measures_is_refused() -> None:
     with pytest.raises(InputError, match="nothing measures time, error: the space needs `measure:`"):
         check_measurement(problem())
-
-
-def test_a_plain_function_can_be_run() -> None:
-    assert FunctionRunner(lambda design: design["x"]).run({"x": 1}) == 1
