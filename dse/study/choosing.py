@@ -75,7 +75,10 @@ class Choice:
         name, reason = auto.choose(self.problem, self.team, n_trials)
         promise = "exact" if self.ties else self.promise
         if sampling:
-            promise, why = "sampling", "ask and tell need a sampling solver"
+            promise, why = (
+                "sampling",
+                "ask and tell need a sampling solver",
+            )
         else:
             why = f"a solver whose promise is {promise} was asked for"
         if promise is None or load_solver(name).promise == promise:
@@ -83,7 +86,9 @@ class Choice:
         names = able(self.problem, self.team, promise)
         if not names:
             raise SolverRefused(f"{why}, but {reason}; no installed solver can")
-        return names[0], why
+        return names[
+            0
+        ], f"{why}, so whatever is run later is a sample and proves nothing" if sampling else why
 
 
 def check_settings(

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from dse.errors import DseError, SolverRefused, StudyError
+from dse.errors import DseError, InputError, SolverRefused, StudyError
 from dse.study.choosing import Choice
+from dse.study.database import DATABASE, DRAFT, LOCK, Database
 from dse.study.evaluating import is_measured
 from dse.study.manifest import MANIFEST, Manifest
 from dse.study.measure import check_measurement
 from dse.study.running import box_size
 from dse.study.solver import ExactSolver, SamplingSolver, Solver
-from dse.study.storage import DATABASE, Storage
+from dse.study.storage import Storage
 
-__all__ = ["Claim"]
+__all__ = ["Claim", "read_manifest"]
+
+_OURS = (LOCK, DRAFT, f".{MANIFEST}.tmp", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
+"""What a search that was killed before it began may have left in its folder."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest in a folder, which must be what the study was begun with.
+
+    Raises:
+        StudyError: there is none, it is damaged or was changed, or the record beside it is gone.
+    """
+    manifest = Manifest.read(folder)
+    database = Database(folder)
+    if not database.exists:
+        raise StudyError(
+            f"{folder / DATABASE} is missing: the record of the study is gone; give another folder"
+        )
+    recorded = database.settings
+    if recorded is None:
+        raise StudyError(f"{folder / DATABASE} is damaged: it does not say what the study was begun with")
+    manifest.check_recorded(recorded, folder)
+    return manifest
 
 
 class Claim:
@@ -52,12 +76,29 @@ class Claim:
         if folder.exists() and not folder.is_dir():
             raise StudyError(f"{folder} is a file, but a study is kept in a folder")
         if not (folder / MANIFEST).exists():
-            if (folder / DATABASE).exists():
-                raise StudyError(f"{folder} has a {DATABASE} but no {MANIFEST}; give another folder")
+            self._check_unused(folder)
             return None
-        manifest = Manifest.read(folder)
+        manifest = read_manifest(folder)
         manifest.check_same(self._asked, folder)
         return manifest
+
+    def _check_unused(self, folder: Path) -> None:
+        """Make sure that a folder without a manifest has nothing in it that a study would be in the way of."""
+        try:
+            names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+        except OSError as error:
+            raise StudyError(f"cannot read the folder {folder}: {error.strerror or error}") from error
+        if DATABASE in names:
+            begun = Database(
+                folder
+            )  # if it is ours and empty, its search was killed before it wrote a manifest
+            if begun.settings is None or not begun.empty:
+                raise StudyError(f"{folder} has a {DATABASE} but no {MANIFEST}; give another folder")
+        others = [name for name in names if name not in _OURS]
+        if others:
+            raise StudyError(
+                f"{folder} is not empty and holds no study (it has {others[0]}); give a new folder or an empty one"
+            )
 
     # -- to run -------------------------------------------------------------------------------------
 
@@ -79,6 +120,11 @@ class Claim:
                 f"{n_trials:,}{self.choice.others('sampling')}; timeout can"
             )
         if isinstance(solver, SamplingSolver) and is_measured(problem):
+            if problem.measurement is None and not self.storage.empty:
+                where = self.storage.folder or "it"
+                raise InputError(
+                    f"nothing here measures {problem.name}: a program asks and tells this study; finish {where} there"
+                )
             measurement = check_measurement(problem)
             if not code:
                 what = measurement.function or " ".join(measurement.command)
@@ -113,9 +159,10 @@ class Claim:
         try:
             self._stored = self._stored or self._found()  # another process may have begun it meanwhile
             if self._stored is None:
+                self.storage.create(asked.settings)
                 if self.storage.folder is not None:
-                    asked.write(self.storage.folder)
                     self._begun = True
+                    asked.write(self.storage.folder)
                 self._stored = asked
             elif self._stored.solver != solver.name:
                 raise StudyError(

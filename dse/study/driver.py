@@ -17,7 +17,7 @@ from dse.problem import Problem, Team
 from dse.study.evaluating import Budget, runner_of
 from dse.study.identity import Key
 from dse.study.legal import LegalDesigns
-from dse.study.measure import Failed, read_metrics
+from dse.study.metrics import Failed, quote, read_metrics, reason_of
 from dse.study.progress import Interrupts
 from dse.study.proposing import Batch, propose_batch
 from dse.study.sampled import evaluated
@@ -123,13 +123,19 @@ class TrialRun:
         """
         if number not in self._handed:
             raise InputError(f"trial {number} is not running, so its result cannot be told")
+        if not isinstance(metrics, Mapping | None):
+            raise InputError(
+                f"trial {number}: metrics must be a mapping of names to values, but got {quote(metrics)}"
+            )
+        if not isinstance(failed, str):
+            raise InputError(f"trial {number}: failed must be a text that says why, but got {quote(failed)}")
         known = [name for name, metric in self.problem.metrics.items() if metric.measured]
         for name in metrics or {}:
             if name not in known:
-                raise InputError(f"{name!r} is no measured metric{nearest(name, known)}")
+                raise InputError(f"{name!r} is no measured metric{nearest(str(name), known)}")
         trial = self._handed[number]
         if failed:
-            done = replace(trial, state=TrialState.FAILED, reason=failed)
+            done = replace(trial, state=TrialState.FAILED, reason=reason_of(failed))
         else:
             try:
                 done = evaluated(self.problem, trial, read_metrics(self.problem, metrics or {}))

@@ -165,6 +165,35 @@ class Manifest:
                 f"({type(error).__name__}: {error})"
             ) from None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the record keeps of the manifest: all but where the space's file is, which may move."""
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        del data["source"]
+        return data
+
+    def check_recorded(self, recorded: Mapping[str, Any], folder: Path) -> None:
+        """Make sure that this, read from ``folder``, is what the study was begun with by its record.
+
+        Raises:
+            StudyError: says everything that differs.
+        """
+        here = self.settings
+        changed = []
+        for name in {**here, **recorded}:
+            if here.get(name) == recorded.get(name):
+                continue
+            if name in ("boxes", "overrides", "inputs", "digest"):
+                changed.append(f"{name} is not what it was")
+            else:
+                changed.append(
+                    f"{name} is {_shown(here.get(name))}, but the study was begun with {_shown(recorded.get(name))}"
+                )
+        if changed:
+            raise StudyError(
+                f"{folder / MANIFEST} was changed since the study was begun: {'; '.join(changed)}"
+            )
+
     def check_same(self, asked: Manifest, folder: Path) -> None:
         """Make sure that ``asked`` describes the study that is in ``folder``.
 

@@ -45,6 +45,9 @@ class Planner:
     def plan(self, inputs: Mapping[str, object] | None = None, team: str | Team | None = None) -> Result:
         """The result for these inputs (the others keep their values) and this team.
 
+        Where no design is feasible, its front is empty, ``feasible`` is False and ``nearest_miss`` is the design that
+        misses the constraints by least; nothing is raised.
+
         Args:
             inputs: numbers in base units, or texts such as ``"10 ms"``.
 

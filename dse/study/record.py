@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.errors import DseError, StudyError
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Record"]
 
 _NOTES = {
-    "dry": "no legal design was found that is not tried yet",
-    "skewed": "legal designs are rare, so some were drawn dimension by dimension, which is not uniform",
+    "dry": "the search ended early: many random draws found no legal design that was not tried already",
+    "skewed": "legal designs are rare here, so some were built one dimension at a time and not drawn evenly",
 }
 """Facts of a sampling search that its result tells."""
 
@@ -94,19 +94,20 @@ class Record:
 
     def _sampled(self, clock: Mapping[str, Any]) -> Result:
         settled = self._claim.manifest
+        finished = self.finished
         told = (text for fact, text in _NOTES.items() if self._storage.fact(fact))
         names = [o.name for o in self.problem.objectives]
         return sampled_result(
             self.problem,
             self.team,
             settled.solver,
-            self.finished,
+            finished,
             legal=self._legal,
             exhausted=bool(self._storage.fact("exhausted")),
             top=settled.top,
             objective=0 if settled.objective is None else names.index(settled.objective),
             seed=settled.seed,
-            note="; ".join(note for note in (settled.note, *told) if note),
+            note="; ".join(note for note in (_all_failed(finished), settled.note, *told) if note),
             clock=clock,
         )
 
@@ -147,3 +148,11 @@ class Record:
             return pd.DataFrame(trial_rows(self.problem, self.trials), columns=trial_columns(self.problem))
         kept = self.result.kept
         return pd.DataFrame({} if kept is None else design_table(self.problem, kept))
+
+
+def _all_failed(finished: Sequence[Trial]) -> str:
+    """What comes first of a search in which nothing worked."""
+    reasons = [trial.reason for trial in finished if trial.state is TrialState.FAILED]
+    if not reasons or len(reasons) < len(finished):
+        return ""
+    return f"every design failed{', the first' if len(set(reasons)) > 1 else ''}: {reasons[0]}"

@@ -12,11 +12,12 @@ from dse.errors import InputError, Interrupted
 from dse.problem import Problem, Team
 from dse.problem.library import load
 from dse.study.choosing import Choice, Promise, check_settings
-from dse.study.claim import Claim
+from dse.study.claim import Claim, read_manifest
 from dse.study.driver import TrialRun
 from dse.study.identity import Coder
 from dse.study.legal import LegalDesigns
 from dse.study.manifest import Manifest
+from dse.study.metrics import quote
 from dse.study.outputs import write_outputs
 from dse.study.progress import Clock, Progress
 from dse.study.record import Record
@@ -102,7 +103,7 @@ class Study(Record):
         self._holder = new_owner()  # of the trials that are handed out
         self._trials = None
         self._result = None
-        self._told = False  # since the outputs were written
+        self._told = False  # trials were asked for or told since the outputs were written
 
     @classmethod
     def open(
@@ -119,7 +120,7 @@ class Study(Record):
             InputError: its problem needs code that may not be imported.
         """
         folder = Path(folder)
-        manifest = Manifest.read(folder)
+        manifest = read_manifest(folder)
         if problem is None:
             problem = manifest.load_problem(folder, code=code)
         return cls(
@@ -205,14 +206,15 @@ class Study(Record):
     def ask(self) -> Trial | None:
         """The next trial to run; None when every legal design was tried.
 
-        Its design is in base units. The study's folder stays locked until :meth:`close`.
+        Its design is in base units. The study's folder stays locked until :meth:`close`. A study of solver ``auto``
+        samples from then on, whatever is run later; its note says so.
 
         Raises:
             SolverRefused: the solver is exact, so it hands out no trials.
         """
         with self._driven(self._claim.to_ask()) as trials:
             trial = trials.next()
-            self._result = None  # it may be exhausted now
+            self._result, self._told = None, True  # it may be exhausted now
             return trial
 
     def tell(
@@ -229,7 +231,9 @@ class Study(Record):
         Raises:
             InputError: the trial is not running, or a metric is missing, unknown or not a number.
         """
-        number = trial if isinstance(trial, int) else trial.number
+        number = trial.number if isinstance(trial, Trial) else trial
+        if type(number) is not int:
+            raise InputError(f"a trial or its number must be told, but got {quote(trial)}")
         solver = self._claim.solver
         if not self._storage.writable or not isinstance(solver, SamplingSolver):
             raise InputError(f"trial {number} is not running, so its result cannot be told")
@@ -261,7 +265,8 @@ class Study(Record):
             raise
 
     def close(self) -> None:
-        """Let other processes write to the folder, whose outputs are brought up to date if trials were told.
+        """Let other processes write to the folder, whose outputs are brought up to date if trials were
+        asked for or told.
 
         A trial that was asked for and not told is handed out again. Nothing is left behind in the folder of a search
         that was refused before its first trial.

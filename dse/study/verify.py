@@ -14,10 +14,11 @@ from dse.errors import DseError, StudyError, VerificationFailed
 from dse.evaluation import State, judge
 from dse.problem import Design, Problem, Team
 from dse.study.dominance import nondominated
+from dse.study.evaluating import is_measured
 from dse.study.files import csv_text
 from dse.study.identity import Coder, Membership
 from dse.study.manifest import Manifest
-from dse.study.measure import needed_metrics
+from dse.study.metrics import needed_metrics
 from dse.study.outputs import design_text, trial_columns, trial_rows
 from dse.study.proofs import Findings, check_result, read_result
 from dse.study.result import FrontPoint, Kept, Result, columns, point_row
@@ -68,7 +69,9 @@ def verify(
     except StudyError as error:
         raise VerificationFailed(f"{folder}: {error}") from error
     if _unfinished(study):
-        raise StudyError(f"{folder} is unfinished: its result is older than its record; dse resume {folder}")
+        told = is_measured(study.problem) and study.problem.measurement is None
+        how = "a program asks and tells this study; finish it there" if told else f"dse resume {folder}"
+        raise StudyError(f"{folder} is unfinished: its result is older than its record; {how}")
     found = Findings()
     found.check(f"the problem is unchanged (digest {manifest.digest[:12]})", [])
     stored = read_result(folder)

@@ -141,7 +141,11 @@ def call(function: Callable[[dict[str, Any]], object], design: dict[str, Any]) -
     """
     try:
         return function(design)
-    except (Exception, SystemExit) as error:  # the user's code may raise anything; the trial says what
+    except (
+        Exception,
+        SystemExit,
+        KeyboardInterrupt,
+    ) as error:  # the user's code may raise anything; the trial says what
         raise Failed(f"the measurement raised {type(error).__name__}: {_said(error)}") from error
 
 

@@ -42,3 +42,10 @@ def test_what_cannot_be_planned_is_refused() -> None:
     build = Build().dimension("a", Interval(0.0, 1.0)).metric("cost", "a").minimize("cost")
     with pytest.raises(SolverRefused, match=r"solver pareto cannot do this: .*continuous.*; optuna can"):
         Planner(build.problem(), solver="pareto").plan()
+
+
+@pytest.mark.parametrize("solver", ["auto", "optuna"])
+def test_a_plan_that_nothing_meets_is_an_empty_front_with_the_nearest_miss(solver: str) -> None:
+    plan = Planner(camera(), solver=solver, n_trials=20).plan({"max_latency": "1 us"})
+    assert (plan.front, plan.feasible) == ((), False)
+    assert plan.nearest_miss is not None
