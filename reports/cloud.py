@@ -48,10 +48,15 @@ class Cloud:
         """Which designs have a place at all."""
         return drawable(self.x) & drawable(self.y) & ~self.failed
 
-    def core(self, values: Floats, front: Floats, miss: float) -> Floats:
-        """Of the values on one axis, those that must be seen."""
+    def core(self, values: Floats, among: Mask | None = None) -> Floats:
+        """Of the values on one axis, those that should be seen: of feasible designs and near misses ``among`` some."""
         wanted = self.finite & (self.feasible | self.near)
-        return np.concatenate((values[wanted], front, [miss]))
+        return values[wanted if among is None else wanted & among]
+
+    @property
+    def marked(self) -> tuple[Floats, Floats]:
+        """What must be seen on the axes: the front and the nearest miss."""
+        return np.append(self.front_x, self.miss_at[0]), np.append(self.front_y, self.miss_at[1])
 
 
 def cloud(problem: Problem, result: Result, one: Quantity, other: Quantity) -> Cloud:

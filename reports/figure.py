@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.errors import InputError
+from dse.expressions import Kind as TypeKind
 from dse.problem import Problem
 from dse.study.result import Result
 from dse.units import format_value, from_base
@@ -115,7 +116,7 @@ def front_figure(
         source: a comparison, a result, or a study.
         x: what the horizontal axis shows: an objective, a metric, a constraint or ``index``. By default the
             first two objectives are drawn, or every pair of up to four; one objective is drawn against the
-            first bounded metric, or else against the index.
+            first bounded metric, or else another metric, or else the index.
         y: what the vertical axis shows.
         drawn: designs drawn in one panel before they are thinned to one per spot.
 
@@ -189,19 +190,20 @@ def _projection(count: int) -> str:
 
 
 def _beside(problem: Problem, objective: Quantity) -> Quantity:
-    """What a single objective is drawn against."""
-    if not problem.continuous:
-        for constraint in problem.constraints:
-            metric = problem.metrics.get(constraint.metric or "")
-            if (
-                metric is None
-                or metric.name == objective.name
-                or fixed_bound(problem, constraint, metric.node) is None
-            ):
-                continue
+    """What a single objective is drawn against: a metric with a bound if there is one, or else another metric."""
+    fixed: list[str] = []
+    bounded: list[str] = []
+    for constraint in problem.constraints:
+        metric = problem.metrics.get(constraint.metric or "")
+        if metric is not None:
+            one_bound = fixed_bound(problem, constraint, metric.node) is not None
+            (fixed if one_bound else bounded).append(metric.name)
+    for name in dict.fromkeys((*fixed, *bounded, *problem.metrics)):
+        node = problem.graph[problem.metrics[name].node]
+        if name != objective.name and node.support and node.type.kind is TypeKind.NUMBER:
             try:
-                return quantity(problem, metric.name)
-            except InputError:  # measured, so it is not kept
+                return quantity(problem, name)
+            except InputError:  # its values are not kept
                 continue
     return quantity(problem, INDEX)
 
@@ -228,8 +230,12 @@ def _panel(
 ) -> tuple[Panel, _Count]:
     clouds = [cloud(problem, result, *pair) for result in results]
     lines = [*_lines(problem, pair[0], "x"), *_lines(problem, pair[1], "y")]
-    x = _axis(pair[0], [(c.x, c.core(c.x, c.front_x, c.miss_at[0]), c.finite) for c in clouds], lines, "x")
-    y = _axis(pair[1], [(c.y, c.core(c.y, c.front_y, c.miss_at[1]), c.finite) for c in clouds], lines, "y")
+    x = _axis(pair[0], [(c.x[c.finite], c.core(c.x), c.marked[0]) for c in clouds], lines, "x")
+    y = _axis(pair[1], [(c.y[c.finite], c.core(c.y), c.marked[1]) for c in clouds], lines, "y")
+    # What the one axis leaves out is no reason for the other to reach far.
+    across = [(c.x[c.finite & y.holds(c.y)], c.core(c.x, y.holds(c.y)), c.marked[0]) for c in clouds]
+    up = [(c.y[c.finite & x.holds(c.x)], c.core(c.y, x.holds(c.x)), c.marked[1]) for c in clouds]
+    x, y = _axis(pair[0], across, lines, "x"), _axis(pair[1], up, lines, "y")
     series: list[Series] = []
     far: list[Series] = []
     count = _Count()
@@ -276,20 +282,21 @@ def _marked(points: Cloud, team: int, x: Axis, y: Axis, deck: Deck) -> list[Seri
 
 
 def _axis(
-    shown: Quantity, columns: list[tuple[Floats, Floats, NDArray[np.bool_]]], lines: list[Line], which: str
+    shown: Quantity, columns: list[tuple[Floats, Floats, Floats]], lines: list[Line], which: str
 ) -> Axis:
-    values = np.concatenate([values[finite] for values, _, finite in columns])
-    bounds = [line.at for line in lines if line.axis == which]
-    core = np.concatenate([*(core for _, core, _ in columns), bounds])
-    index = shown.kind == "index"
-    everything = np.concatenate((values, core))
-    log = not index and scale_of(everything)
-    low, high = view(values, values if index else core, log)
+    """The axis of what is shown; ``columns`` have, per team, all values, those to be seen and those marked."""
+    values, core, marked = (np.concatenate(part) for part in zip(*columns, strict=True))
+    marked = np.append(marked, [line.at for line in lines if line.axis == which])
+    if shown.kind == "index":
+        core = marked = values
+    wanted = np.append(core, marked)
+    log = shown.kind != "index" and scale_of(wanted if wanted.size else values)
+    low, high = view(values, core, log, marked)
     unit = (
         "" if shown.unit is None or shown.unit.text == "1" else "%" if shown.unit.percent else shown.unit.text
     )
     name = f"violation of {clean(shown.name)}" if shown.kind == "violation" else clean(shown.name)
-    return Axis(name, unit, shown.better, log, low, high, whole=index)
+    return Axis(name, unit, shown.better, log, low, high, whole=shown.kind == "index")
 
 
 def _lines(problem: Problem, shown: Quantity, axis: Literal["x", "y"]) -> list[Line]:

@@ -13,7 +13,7 @@ from .axes import Axis, view
 from .figure import FrontFigure, Line, Panel, Series
 from .hover import body, markup, neighbours
 from .lettering import bound_text, labels, margin, shifts
-from .style import FAINT, GRID, INK, LINES, SHADE, short
+from .style import BACKGROUND, FAINT, GRID, INK, LINES, SHADE, short
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -211,6 +211,9 @@ def _panel(
     sizes: dict[int, int] = defaultdict(int)
     for series in panel.series:
         sizes[series.team] += len(series.x)
+    for team, who in enumerate(figure.teams):
+        if who.mark == BACKGROUND:
+            sizes[team] = sum(sizes.values())
     texts = labels(figure, panel, place.wide, place.tall)
     spots = _spots(panel)
     axes = {"type": "scatter", "xaxis": ids["x"], "yaxis": ids["y"], "showlegend": False}

@@ -20,7 +20,9 @@ _LABELLED = 4  # a front with more designs than this is not labelled point by po
 Floats = NDArray[np.float64]
 
 _SIDES = ((1, 0), (1, -1), (1, 1), (-1, 0), (-1, -1), (-1, 1), (0, -1), (0, 1))
-_HIDES, _CROSSES, _TOUCHES, _LEAVES = 50.0, 4.0, 1.0, 1000.0
+_COVERED = 5.0  # points: designs closer than this cover each other
+_CLOSE = 4.0  # points
+_HIDES, _CROSSES, _TOUCHES = 1e6, 4.0, 1.0
 
 
 class Box(NamedTuple):
@@ -54,8 +56,8 @@ def beside(
     area: Box,
     faint: Floats,
     lines: Sequence[Box],
-) -> list[Box]:
-    """A box for the label of each spot, in order.
+) -> list[Box | None]:
+    """A box for the label of each spot, in order; None where all would hide a spot or another label, or leave the panel.
 
     Args:
         spots: the labelled designs, which no label may hide.
@@ -66,16 +68,23 @@ def beside(
         lines: thin boxes around lines, better not crossed.
     """
     markers = [Box(x - 5, y - 5, x + 5, y + 5) for x, y in spots]
-    placed: list[Box] = []
-    for (x, y), width in zip(spots, widths, strict=True):
-        best, least = None, float("inf")
-        for rank, (reach, across, up) in enumerate((r, *side) for r in (8.0, 15.0, 26.0) for side in _SIDES):
+    placed: list[Box | None] = []
+    for at, ((x, y), width) in enumerate(zip(spots, widths, strict=True)):
+        best, least = None, _HIDES
+        taken = [markers[at], *(box for box in placed if box is not None)]
+        # A label beside another's marker would be read as that one's.
+        taken += [
+            Box(m.left - _CLOSE, m.bottom - _CLOSE, m.right + _CLOSE, m.top + _CLOSE)
+            for other, m in enumerate(markers)
+            if other != at
+        ]
+        for rank, (reach, across, up) in enumerate((r, *side) for r in (8.0, 13.0, 18.0) for side in _SIDES):
             left = x + reach if across > 0 else x - reach - width if across < 0 else x - width / 2
             low = y - height / 2 + up * (reach + height / 2 if across == 0 else max(reach, height * 0.8))
             box = Box(left, low, left + width, low + height)
             inside = (faint > (box.left, box.bottom)) & (faint < (box.right, box.top))
             cost = 0.3 * rank + _TOUCHES * float(inside.all(axis=1).sum())
-            cost += _HIDES * sum(box.meets(other) for other in (*markers, *placed))
+            cost += _HIDES * sum(box.meets(other) for other in taken)
             cost += _CROSSES * sum(box.meets(line) for line in lines)
             if (
                 box.left < area.left
@@ -83,10 +92,9 @@ def beside(
                 or box.bottom < area.bottom
                 or box.top > area.top
             ):
-                cost += _LEAVES
+                cost += _HIDES
             if cost < least:
                 best, least = box, cost
-        assert best is not None
         placed.append(best)
     return placed
 
@@ -125,7 +133,7 @@ def names(
 ) -> dict[tuple[float, float], tuple[str, int, str]]:
     """What is written beside near misses and the designs of a short front: text, team and kind, by spot.
 
-    ``place`` turns values on the axes, (n,) each, into spots (n, 2). Of teams on one spot the first has the text.
+    ``place`` turns values on the axes, (n,) each, into spots (n, 2). Of designs that cover each other the first has the text.
     """
     found: dict[tuple[float, float], tuple[str, int, str]] = {}
     for series in panel.series:
@@ -134,7 +142,8 @@ def names(
         near = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
         for x, y, (left, low) in zip(series.x, series.y, place(series.x, series.y).tolist(), strict=True):
             text = near if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
-            found.setdefault((left, low), (text, series.team, series.kind))
+            if not any(abs(left - x0) < _COVERED and abs(low - y0) < _COVERED for x0, y0 in found):
+                found[left, low] = (text, series.team, series.kind)
     return found
 
 

@@ -84,6 +84,7 @@ def labels(
     sides = {
         (spot, team, kind): (markup(text), _side(box, spot))
         for (spot, (text, team, kind)), box in zip(named.items(), boxes, strict=True)
+        if box is not None
     }
     labelled = {(team, kind) for _, team, kind in named.values()}
     found: dict[tuple[int, str], list[tuple[str, str]]] = {}

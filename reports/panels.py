@@ -8,7 +8,7 @@ import numpy as np
 
 from .figure import FrontFigure, Line, Panel, Series
 from .labels import Box, above, apart, beside, names, split_bound, strokes, text_width, tick
-from .style import FAINT, GRID, INK, LINES, SHADE, short
+from .style import BACKGROUND, FAINT, GRID, INK, LINES, SHADE, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,15 +39,25 @@ def plot(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
     sizes = dict.fromkeys(range(len(figure.teams)), 0)
     for series in panel.series:
         sizes[series.team] += len(series.x)
-    # Small teams on top of large ones that hold the same designs.
-    order = sorted(sizes, key=lambda team: (-sizes[team], team))
+    # Small teams on top of large ones that hold the same designs, and all on top of the whole space.
+    order = sorted(sizes, key=lambda team: (not _behind(figure, team), -sizes[team], team))
     for at, series in enumerate(panel.series):
         _series(figure, area, series, order.index(series.team), f"{name}-series{at}")
     for team, x, y in panel.stairs:
         colour = figure.teams[team].mark.colour
         area.plot(
-            x, y, color=colour, linewidth=1.4, zorder=4, gid=f"{name}-stairs{team}", solid_joinstyle="miter"
+            x,
+            y,
+            color=colour,
+            linewidth=1.4,
+            zorder=3.9 if _behind(figure, team) else 4,
+            gid=f"{name}-stairs{team}",
+            solid_joinstyle="miter",
         )
+
+
+def _behind(figure: FrontFigure, team: int) -> bool:
+    return figure.teams[team].mark == BACKGROUND
 
 
 def _scale(area: Axes, drawn: DrawnAxis, axis: Axis) -> None:
@@ -149,6 +159,8 @@ def annotate(figure: FrontFigure, panel: Panel, area: Axes, name: str) -> None:
     widths = [text_width(text, 8.0) for text, *_ in named.values()]
     boxes = beside(list(named), widths, height=11.0, area=frame, faint=faint, lines=lines)
     for number, (box, (spot, (text, team, _))) in enumerate(zip(boxes, named.items(), strict=True)):
+        if box is None:
+            continue
         right = box.right <= spot[0]
         at = ((box.right if right else box.left) / scale, (box.bottom + 5.5) / scale)
         area.annotate(

@@ -185,13 +185,27 @@ def test_six_panels() -> None:
 def test_labels_keep_off_each_other_and_off_their_designs() -> None:
     area = Box(0, 0, 200, 100)
     spots = [(100.0, 50.0), (108.0, 52.0), (104.0, 44.0), (195.0, 95.0)]
-    boxes = beside(spots, [60.0] * 4, height=11.0, area=area, faint=np.empty((0, 2)), lines=[])
+    placed = beside(spots, [60.0] * 4, height=11.0, area=area, faint=np.empty((0, 2)), lines=[])
+    boxes = [box for box in placed if box is not None]
+    assert len(boxes) >= 2
     for at, box in enumerate(boxes):
         assert not any(box.meets(other) for other in boxes[at + 1 :])
         assert not any(box.left < x < box.right and box.bottom < y < box.top for x, y in spots)
         assert box.left >= 0
         assert box.right <= 200
         assert box.top <= 100
+
+
+def test_a_label_without_room_is_left_out() -> None:
+    nothing = np.empty((0, 2))
+    spots = [(50.0 + at, 50.0 + at) for at in range(40)]
+    placed = beside(spots, [60.0] * 40, height=11.0, area=Box(0, 0, 150, 100), faint=nothing, lines=[])
+    boxes = [box for box in placed if box is not None]
+    assert 0 < len(boxes) < 20
+    assert not any(box.meets(other) for at, box in enumerate(boxes) for other in boxes[at + 1 :])
+    assert beside([(5.0, 5.0)], [60.0], height=11.0, area=Box(0, 0, 20, 20), faint=nothing, lines=[]) == [
+        None
+    ]
 
 
 def test_texts_in_a_row_are_moved_apart() -> None:

@@ -405,7 +405,51 @@ def test_limits_are_finite_and_hold_the_core(values: list[float], core: list[flo
 
 def test_the_core_takes_its_share_of_the_axis() -> None:
     low, high = view(np.array([0.0, 1.0, 1e9]), np.array([0.0, 1.0]), log=False)
-    assert 4.0 < high - low < 5.0
+    assert 2.0 < high - low < 2.6
+    low, high = view(np.array([1.0, 10.0, 1e99]), np.array([1.0, 10.0]), log=True)
+    assert 1e4 < high / low < 1e5
+
+
+def test_fronts_are_not_squeezed_by_what_is_feasible() -> None:
+    core = np.linspace(1.0, 100.0, 1000)
+    low, high = view(core, core, log=False, marked=np.array([1.0, 5.0]))
+    assert low < 1.0
+    assert 50.0 < high < 60.0  # half of what is feasible, and no more than that
+    alone = np.append(np.linspace(1.0, 10.0, 500), 1e3)
+    assert view(alone, alone, log=False)[1] < 20.0
+    low, high = view(core, np.empty(0), log=False, marked=np.array([3.0]))
+    assert low < 1.0
+    assert high > 100.0
+
+
+def test_infeasible_outliers_set_neither_scale_nor_limits() -> None:
+    problem = build(
+        knobs(30, 30), {"m": ("a * b", "1"), "k": ("a * a * a", "1")}, {"m": "maximize"}, {"k": "<= 900"}
+    )
+    (panel,) = front_figure(solve(problem)).panels
+    assert (panel.x.name, panel.x.log) == ("k", True)
+    problem = build(
+        {"a": {"range": [10, 30]}, "b": {"range": [1, 6]}, "c": [1, 30]},
+        {"m": ("a + b", "1"), "k": ("a * c", "1")}, {"m": "minimize", "k": "minimize"}, {"k": "<= 30"},
+    )  # fmt: skip
+    figure = front_figure(solve(problem))
+    (panel,) = figure.panels
+    assert not panel.y.log
+    assert panel.y.high < 100.0  # of up to 900
+    assert any(note.endswith("lie beyond the axes") for note in figure.notes)
+
+
+def test_one_objective_stands_against_another_metric() -> None:
+    metrics = {
+        "m": ("a + b", "1"),
+        "fixed": ("2 * 3", "1"),
+        "other": ("a * b", "1"),
+        "bounded": ("a - b", "1"),
+    }
+    alone = front_figure(solve(build(knobs(), metrics, {"m": "minimize"})))
+    assert alone.panels[0].x.name == "other"
+    bounded = front_figure(solve(build(knobs(), metrics, {"m": "minimize"}, {"bounded": ">= b - 9"})))
+    assert bounded.panels[0].x.name == "bounded"
 
 
 def test_values_of_any_size_are_spread_out() -> None:
