@@ -20,6 +20,9 @@ group ``dse.solvers``. It needs nothing but this module::
 The driver does the rest: it evaluates, logs, resumes and never repeats. It ends the loop above by itself when 100
 proposals in a row were refused, and fills the batch with unseen legal designs.
 
+A solver names the options that it takes, ``options = frozenset({"depth"})``, and finds their values in
+``proposals.options``; any other option is refused.
+
 An **exact** solver derives from :class:`ExactSolver` and accounts for every design in ``search.tally`` (a
 :class:`Tally`). The simplest cuts the space into pieces (:class:`Pieces`) and lets :func:`walk` do them over processes,
 with checkpoints; :class:`Blocks` are such pieces, already judged, and :class:`Judge` judges arrays of designs.
