@@ -274,3 +274,17 @@ def test_a_setting_is_reported_as_it_was_given(dse: Dse) -> None:
     assert dse("show", "camera", "--set", "inputs.max_latency=5").err.startswith(
         "--set inputs.max_latency=5: "
     )
+
+
+def test_a_sweep_is_written(dse: Dse, tmp_path: Path) -> None:
+    words = ("sweep", "camera", "--set", "max_latency=6 ms,10 ms")
+    folder = tmp_path / "swept"
+    assert dse(*words, "--out", folder).code == 0
+    assert dse(*words, "--out", folder).code == 0
+    assert (folder / "sweep.csv").read_text(encoding="utf-8") == dse(*words, "--format", "csv").out
+    found = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    assert found["values"] == json.loads(dse(*words, "--format", "json").out)
+    (tmp_path / "notes").touch()
+    ran = dse(*words, "--out", tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "holds other files (notes, swept)" in ran.err
