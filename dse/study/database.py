@@ -123,6 +123,7 @@ class Database:
             for path in (draft, *self._beside):
                 path.unlink(missing_ok=True)
             with closing(_connect(str(draft))) as database:
+                database.execute("PRAGMA journal_mode=MEMORY")  # a kill leaves no more than the draft
                 database.executescript(_TABLES)
                 with database:
                     database.execute(SET_FACT, (_SETTINGS, json.dumps(settings)))

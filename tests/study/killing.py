@@ -1,7 +1,8 @@
-"""Runs a study in a child process again and again, killing it at given times, until it is left alone.
+"""Runs a study in a child process again and again, killing it at given points, until it is left alone.
 
-``python -m tests.study.killing FOLDER KIND T1 T2 ...``: one life per time (seconds from the start of that life, in
-which the child is killed with SIGKILL if it is still running), then one without end. The children are forked, so a
+``python -m tests.study.killing FOLDER KIND T1 T2 ...``: one life per number, then one without end. The whole part is
+how many steps of progress (trials begun, checkpoints saved) are waited for, the fraction how many seconds then pass
+until the child is killed with SIGKILL, if it is still running. The children are forked, so a
 life costs no start-up. Prints, as JSON, per life how it ended, how long it took and the
 trials finished before it (of an exact search, the number of designs evaluated).
 """
@@ -106,7 +107,7 @@ def evaluated(folder: Path) -> int:
 def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]:
     """All lives."""
     lives: list[dict[str, object]] = []
-    for seconds in [*times, None]:
+    for life in [*times, None]:
         before = finished(folder) if kind in ("sampling", "pair") else [evaluated(folder)]
         began = time.monotonic()
         pid = os.fork()
@@ -118,7 +119,7 @@ def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]
             except BaseException:  # noqa: BLE001 - whatever it is, the parent must hear of it
                 traceback.print_exc()
                 os._exit(1)
-        status = _wait(pid, seconds)
+        status = _wait(pid, life, lambda: _progress(folder, kind))
         ended = "killed" if os.WIFSIGNALED(status) else "done" if os.WEXITSTATUS(status) == 0 else "failed"
         lives.append({"ended": ended, "before": before, "seconds": time.monotonic() - began})
         if ended == "failed":
@@ -126,12 +127,27 @@ def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]
     return lives
 
 
-def _wait(pid: int, seconds: float | None) -> int:
-    """The status of a child, which is killed after some seconds."""
-    if seconds is None:
+def _progress(folder: Path, kind: str) -> object:
+    """What changes with every trial that is begun, or with every checkpoint."""
+    if kind in ("sampling", "pair"):
+        log = folder.parent / "log.txt"
+        return log.stat().st_size if log.exists() else 0
+    if not (folder / "manifest.json").exists():
+        return None
+    return Storage(Coder(large()), folder).checkpoint()
+
+
+def _wait(pid: int, life: float | None, progress: Callable[[], object]) -> int:
+    """The status of a child, which is killed after ``life``: so many steps of progress, and a fraction of a second."""
+    if life is None:
         return os.waitpid(pid, 0)[1]
     watched = os.pidfd_open(pid)
-    select.select([watched], [], [], seconds)
+    seen, before = 0, progress()
+    while seen < int(life) and not select.select([watched], [], [], 0.002)[0]:
+        now = progress()
+        seen += now != before
+        before = now
+    select.select([watched], [], [], life % 1)
     os.close(watched)
     os.kill(pid, signal.SIGKILL)
     return os.waitpid(pid, 0)[1]

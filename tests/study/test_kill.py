@@ -78,41 +78,35 @@ def outputs(folder: Path) -> dict[str, bytes | str]:
     return found | {"result.json": json.dumps(result, indent=1)}
 
 
-def instants(seconds: float, kills: int, seed: int) -> list[float]:
-    """Lengths of lives: a few short ones, to hit the start, and the rest spread over a run of ``seconds``.
+def instants(kills: int, most: int, seed: int) -> list[float]:
+    """Lengths of lives: steps of progress, and a fraction of a second after them. Some have no steps, to hit the start.
 
-    They sum to about half of it, so that kills land inside the search even where this run is twice as fast.
+    Whatever the machine is doing, a life of some steps gets that far, and all together are no longer than a run.
     """
     rng = random.Random(seed)
-    early = [rng.uniform(0.0, 0.03) for _ in range(kills // 5)]
-    rest = kills - len(early)
-    return early + [rng.uniform(0.3, 0.7) * seconds / rest for _ in range(rest)]
+    starts = kills // 5 if most > 1 else kills // 2
+    return [rng.uniform(0.0, 0.03) for _ in range(starts)] + [
+        rng.randint(1, most) + rng.uniform(0.0, 0.02) for _ in range(kills - starts)
+    ]
 
 
-def killed_and_undisturbed(
-    folder: Path, kind: str, kills: int, seed: int, start: float = 0.0
-) -> list[dict[str, Any]]:
-    """Run a study both ways in ``folder``, compare, and return the lives of the killed one.
-
-    A life takes ``start`` seconds before it gets anything done.
-    """
-    undisturbed = run(folder / "undisturbed", kind, [])
+def killed_and_undisturbed(folder: Path, kind: str, kills: int, most: int, seed: int) -> list[dict[str, Any]]:
+    """Run a study both ways in ``folder``, compare, and return the lives of the killed one."""
+    run(folder / "undisturbed", kind, [])
     (folder / "log.txt").unlink(missing_ok=True)
-    times = instants(undisturbed[0]["seconds"] - start, kills, seed)
-    lives = run(folder / "killed", kind, [t + start * (t > 0.03) for t in times])
+    lives = run(folder / "killed", kind, instants(kills, most, seed))
     assert outputs(folder / "killed") == outputs(folder / "undisturbed")
-    # Lives are no longer than the run in all, so nearly every kill hits a search that is under way.
-    assert Counter(life["ended"] for life in lives)["killed"] >= kills - 2
+    assert Counter(life["ended"] for life in lives)["killed"] >= kills - 2  # in the search, not after it
     return lives
 
 
-@pytest.mark.parametrize(("kind", "kills", "seed", "start"), [("sampling", 20, 1, 0.3), ("pair", 5, 2, 0.3)])
+@pytest.mark.parametrize(("kind", "kills", "most", "seed"), [("sampling", 20, 6, 1), ("pair", 5, 24, 2)])
 def test_a_killed_sampling_study_ends_the_same(
-    tmp_path: Path, kind: str, kills: int, seed: int, start: float
+    tmp_path: Path, kind: str, kills: int, most: int, seed: int
 ) -> None:
     (tmp_path / "space.yaml").write_text(SPACE)
     (tmp_path / "slow.py").write_text(SLOW)
-    lives = killed_and_undisturbed(tmp_path, kind, kills, seed, start)
+    lives = killed_and_undisturbed(tmp_path, kind, kills, most, seed)
     done = [len(life["before"]) for life in lives]
     assert done == sorted(done)
     assert len(set(done)) > kills // 4  # the kills are spread over the run
@@ -142,7 +136,7 @@ def _no_finished_trial_is_run_again(folder: Path, lives: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize(("kind", "seed"), [("exact", 3), ("pareto", 4)])
 def test_a_killed_exact_search_ends_the_same(tmp_path: Path, kind: str, seed: int) -> None:
-    lives = killed_and_undisturbed(tmp_path, kind, 20, seed, start=0.05)
+    lives = killed_and_undisturbed(tmp_path, kind, 20, 1, seed)
     done = [life["before"][0] for life in lives]
     assert done == sorted(done)
     assert len(set(done)) > 2  # the kills are spread over the run

@@ -288,8 +288,8 @@ def test_a_search_that_ran_dry_verifies_and_says_so(tmp_path: Path) -> None:
     problem = rare(4)
     result = Study(problem, solver="optuna", folder=tmp_path / "run").run(n_trials=50)
     assert 1 <= result.n_trials <= 4
-    assert "no legal design was found that is not tried yet" in result.note
-    assert "drawn dimension by dimension, which is not uniform" in result.note
+    assert "many random draws found no legal design that was not tried already" in result.note
+    assert "built one dimension at a time and not drawn evenly" in result.note
     verify(tmp_path / "run", problem=problem)
     again = Study(problem, solver="optuna", folder=tmp_path / "run").run(n_trials=50)
     assert again.note == result.note
