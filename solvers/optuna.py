@@ -51,9 +51,7 @@ class Optuna(SamplingSolver):
     name = "optuna"
     title = "Black-box sampling with Optuna: TPE, NSGA-II or random; for measured costs and continuous spaces"
     needs = frozenset({"trials"})
-    options = frozenset(
-        {"sampler", "n_startup_trials", "n_ei_candidates", "multivariate", "population_size"}
-    )
+    options = frozenset({"sampler", "n_startup_trials", "n_ei_candidates", "multivariate", "population_size"})
 
     def __init__(self) -> None:
         self._told = _Told()

@@ -56,7 +56,9 @@ def parse(text: str, file: str = "<text>") -> tuple[Node, tuple[Diagnostic, ...]
         SpaceError: the text breaks YAML's syntax or a limit on size, nesting (64 levels) or aliases (1,000).
     """
     if len(text) > SIZE_LIMIT:
-        message = f"found {len(text):,} characters, expected at most {SIZE_LIMIT:,}; put large tables into CSV"
+        message = (
+            f"found {len(text):,} characters, expected at most {SIZE_LIMIT:,}; put large tables into CSV"
+        )
         raise _error(Location(file), message)
     bad = _UNPRINTABLE.search(text)
     if bad:

@@ -127,7 +127,11 @@ def test_a_name_that_hides_a_unit(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("max_latncy", "5 ms", "found 'max_latncy', expected an input; did you mean 'max_latency'?"),
-        ("max_latency", "5", "input 'max_latency' needs a quantity in ms, but got no unit in '5'; write 5 ms"),
+        (
+            "max_latency",
+            "5",
+            "input 'max_latency' needs a quantity in ms, but got no unit in '5'; write 5 ms",
+        ),
         ("max_latency", "5 MB", "input 'max_latency' needs a quantity in ms, but got MB in '5 MB'"),
         ("max_latency", "5 mss", "input 'max_latency': unknown unit 'mss'; did you mean 'ms'?"),
         (
