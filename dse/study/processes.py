@@ -55,6 +55,7 @@ def start(
         cwd=folder or None,
         env=environment,
         start_new_session=True,
+        preexec_fn=watchdog.before_it_starts(),  # noqa: PLW1509 - one write to a pipe, safe after a fork
     )
     watchdog.watch(process.pid)
     return process

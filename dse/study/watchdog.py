@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
-__all__ = ["end_with_parent", "forget", "watch"]
+__all__ = ["before_it_starts", "end_with_parent", "forget", "watch"]
 
 
 class _Watchdog:
@@ -57,6 +58,15 @@ class _Watchdog:
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
+    def pipe(self) -> int:
+        """The number of the pipe that the watching process reads; it is started if need be."""
+        with self.lock:
+            if self.owner != os.getpid() or self.process is None:
+                self._start(set())
+            assert self.process is not None
+            assert self.process.stdin is not None
+            return self.process.stdin.fileno()
+
     def close(self) -> None:
         """Let it end."""
         if self.process is not None:
@@ -68,6 +78,19 @@ class _Watchdog:
 
 
 _watchdog = _Watchdog()
+
+
+def before_it_starts() -> Callable[[], None] | None:
+    """What a new process runs before its program: it has itself watched, so that no kill can come in between."""
+    if not hasattr(os, "killpg"):
+        return None
+    pipe = _watchdog.pipe()
+
+    def register() -> None:
+        with contextlib.suppress(OSError):
+            os.write(pipe, b"+%d\n" % os.getpid())
+
+    return register
 
 
 def watch(group: int) -> None:
