@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -52,6 +53,9 @@ def _settings(*, fallbacks: bool) -> Iterator[None]:
 
     Text in an SVG stays text, for which the viewer finds a font, and its bytes must not depend on those here.
     """
+    # The first use on a machine lists its fonts, and says so when that is slow; it is not our user's concern.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+
     import matplotlib as mpl
     from matplotlib.font_manager import fontManager
 

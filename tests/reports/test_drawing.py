@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -212,3 +213,18 @@ def test_texts_in_a_row_are_moved_apart() -> None:
     assert apart([10.0, 0.0, 12.0, 40.0], 5.0) == [10.0, 0.0, 15.0, 40.0]
     assert apart([], 5.0) == []
     assert text_width("\u7a7a", 10) > text_width("a", 10)
+
+
+def test_the_first_use_on_a_machine_says_nothing_of_fonts(tmp_path: Path) -> None:
+    program = """
+import logging, sys
+from dse.problem.library import load
+from dse.reports.front import render
+from dse.study.study import search
+render(search(load("camera")), sys.argv[1], ["png"])
+logging.getLogger("matplotlib.font_manager").warning("building the font cache")
+"""
+    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "none yet"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program, str(tmp_path / "front.png")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
