@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluation import Blocks, Bulk, BulkEvaluator, Judge
-from dse.evaluation.verdict import bound_broken, condition_holds, spread
+from dse.evaluation import Blocks, BulkEvaluator, Judge
+from dse.evaluation.verdict import bound_broken, condition_holds, inside, spread
 from dse.problem import Problem, Team
 from dse.study.exact import walk
 from dse.study.solver import ExactSearch, ExactSolver
@@ -124,7 +124,7 @@ class _Prefixes:
         values = {node: spread(bulk, n) for node, bulk in self.evaluators[depth].evaluate(digits).items()}
         alive = np.ones(n, dtype=np.bool_)
         if depth == self.team_depth:
-            alive = self._inside(digits, values, n)
+            alive = inside(self.problem, self.team, digits, values, n)
             tally.outside += (n - int(np.count_nonzero(alive))) * weight
         for at in self.rules.get(depth, []):
             held = condition_holds(values[self.problem.rules[at].check])
@@ -137,20 +137,6 @@ class _Prefixes:
                 tally.prune(f"constraint {constraint.name}", int(np.count_nonzero(lost)) * weight)
                 alive &= ~lost
         return rows[alive]
-
-    def _inside(
-        self, digits: dict[str, NDArray[np.intp]], values: dict[int, Bulk], n: int
-    ) -> NDArray[np.bool_]:
-        union = np.zeros(n, dtype=np.bool_)
-        for box in self.team.boxes:
-            held = np.ones(n, dtype=np.bool_)
-            for name, allowed in zip(self.problem.names, box.allowed, strict=True):
-                if allowed is not None and name in digits and len(self.team.boxes) > 1:
-                    held &= np.isin(digits[name], allowed)
-            for conjunct in box.where:
-                held &= condition_holds(values[conjunct.node])
-            union |= held
-        return union
 
     def _evaluate(self, rows: NDArray[np.int64], tally: Tally) -> None:
         digits = self._digits(rows)

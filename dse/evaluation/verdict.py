@@ -30,6 +30,7 @@ __all__ = [
     "broken_rule",
     "check_enumerable",
     "condition_holds",
+    "inside",
     "judge",
     "member",
     "spread",
@@ -227,6 +228,27 @@ def condition_holds(value: Bulk) -> NDArray[np.bool_]:
         value.values if value.undefined is None else value.values & (value.undefined == 0)
     )
     return held
+
+
+def inside(
+    problem: Problem, team: Team, digits: Digits, values: Mapping[int, Bulk], n: int
+) -> NDArray[np.bool_]:
+    """Which of ``n`` designs the team may choose.
+
+    Args:
+        digits: value numbers (n,) of the dimensions that are known; a dimension that is not narrows nothing.
+        values: those of the team's conditions.
+    """
+    union = np.zeros(n, dtype=np.bool_)
+    for box in team.boxes:
+        held = np.ones(n, dtype=np.bool_)
+        for name, allowed in zip(problem.names, box.allowed, strict=True):
+            if allowed is not None and name in digits:
+                held &= np.isin(digits[name], allowed)
+        for conjunct in box.where:
+            held &= condition_holds(values[conjunct.node])
+        union |= held
+    return union
 
 
 def bound_broken(bound: Bound, values: Mapping[int, Bulk]) -> NDArray[np.bool_]:

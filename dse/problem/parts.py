@@ -22,6 +22,7 @@ __all__ = [
     "Metric",
     "Objective",
     "Rule",
+    "plain_value",
     "shown",
 ]
 
@@ -33,6 +34,14 @@ def shown(value: Value, unit: Unit | None = None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else format_value(value, unit, digits=12)
+
+
+def plain_value(value: Value, unit: Unit | None = None) -> Value | int:
+    """A value for files and programs: in ``unit``, a whole number as an integer."""
+    if type(value) is not float:
+        return value
+    number = from_base(value, unit)
+    return int(number) if number.is_integer() and abs(number) <= 2**53 else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +79,8 @@ class Dimension:
 
     def plain(self, value: Value) -> Value | int:
         """A value for files and programs: in the declared unit, a whole number as an integer."""
-        if type(value) is not float:
-            return value
-        number = from_base(value, self.unit)
-        whole = self.interval is None and number.is_integer() and abs(number) <= 2**53
-        return int(number) if whole else number
+        plain = plain_value(value, self.unit)
+        return float(plain) if self.interval is not None and type(value) is float else plain
 
 
 @dataclass(frozen=True, slots=True)

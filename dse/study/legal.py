@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import Blocks, BulkEvaluator, broken_rule, evaluate_nodes
-from dse.evaluation.bulk import Bulk
-from dse.evaluation.verdict import condition_holds
+from dse.evaluation.verdict import condition_holds, inside
 from dse.expressions import Value
 from dse.problem import Dimension, Problem, Team
 from dse.study.identity import Coder, Key, Membership
@@ -163,8 +162,9 @@ class LegalDesigns:
         names = self.problem.names
         for _ in range(_ROUNDS):
             drawn = [axis[rng.integers(len(axis), size=_ROUND)] for axis in self._axes]
-            values = self._conditions.evaluate(dict(zip(names, drawn, strict=True)))
-            alive = self._inside(drawn, values)
+            by_name = dict(zip(names, drawn, strict=True))
+            values = self._conditions.evaluate(by_name)
+            alive = inside(self.problem, self.team, by_name, values, _ROUND)
             for rule in self.problem.rules:
                 alive &= condition_holds(values[rule.check])
             for at in np.flatnonzero(alive):
@@ -172,18 +172,6 @@ class LegalDesigns:
                 if key not in taken:
                     return Drawn(key)
         return None
-
-    def _inside(self, drawn: list[NDArray[np.intp]], values: dict[int, Bulk]) -> NDArray[np.bool_]:
-        union = np.zeros(_ROUND, dtype=np.bool_)
-        for box in self.team.boxes:
-            held = np.ones(_ROUND, dtype=np.bool_)
-            for digits, allowed in zip(drawn, box.allowed, strict=True):
-                if allowed is not None:
-                    held &= np.isin(digits, allowed)
-            for conjunct in box.where:
-                held &= condition_holds(values[conjunct.node])
-            union |= held
-        return union
 
     def _by_parts(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
         """A legal design, drawn dimension by dimension, with inactive dimensions where they must be."""

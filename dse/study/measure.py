@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dse.errors import InputError, nearest
-from dse.problem import Design, Dimension, Measurement, Problem
+from dse.problem import Design, Measurement, Problem
+from dse.problem.parts import plain_value
 from dse.study.command import PLACE, CommandRunner
 from dse.study.metrics import Failed, needed_metrics, read_metrics
 from dse.study.worker import ProcessRunner
-from dse.units import from_base
 
 __all__ = [
     "Failed",
@@ -34,8 +34,6 @@ __all__ = [
     "read_metrics",
     "runner_for",
 ]
-
-_EXACT = 2.0**53
 
 
 class Runner(Protocol):
@@ -57,28 +55,13 @@ class Runner(Protocol):
 
 def plain_design(problem: Problem, design: Design) -> dict[str, Any]:
     """The design as the user's code gets it: numbers in their dimension's unit, whole ones as integers."""
-    return {d.name: _plain(d, design[d.name]) for d in problem.dimensions}
-
-
-def _plain(dimension: Dimension, value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, float):
-        return value
-    number = from_base(value, dimension.unit)
-    whole = dimension.interval is None and number.is_integer() and abs(number) < _EXACT
-    return int(number) if whole else number
+    return {d.name: d.plain(design[d.name]) for d in problem.dimensions}
 
 
 def given(problem: Problem, design: Design) -> dict[str, object]:
     """What a measurement is given: the design, and the values of the inputs beside it, in their declared units."""
-    inputs = {
-        name: from_base(i.value, i.unit) if type(i.value) is float else i.value
-        for name, i in problem.inputs.items()
-    }
-    whole = {
-        name: int(v) if type(v) is float and v.is_integer() and abs(v) < _EXACT else v
-        for name, v in inputs.items()
-    }
-    return {**whole, **plain_design(problem, design)}
+    inputs = {name: plain_value(i.value, i.unit) for name, i in problem.inputs.items()}
+    return {**inputs, **plain_design(problem, design)}
 
 
 def check_measurement(problem: Problem) -> Measurement:
