@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, TextIO
 
 import click
@@ -23,6 +24,7 @@ __all__ = ["COMMANDS", "Commands", "main"]
 COMMANDS = {
     "list": "The spaces that come with dse, with title and size.",
     "new": "Write a commented starter space file.",
+    "import": "Turn another format's file into a space file.",
     "check": "Read a space file and report everything wrong with it.",
     "show": "What a space consists of; --count for exact legal counts.",
     "search": "Find the best designs and account for all others.",
@@ -63,7 +65,8 @@ class Commands(click.Group):
         """Loads the module of one command."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = import_module(f"dse.cli.commands.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        found: click.Command = import_module(f"dse.cli.commands.{module}").command
         return found
 
     def resolve_command(
