@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import Any, TextIO
 
 import click
@@ -65,8 +64,7 @@ class Commands(click.Group):
         """Loads the module of one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        found: click.Command = import_module(f"dse.cli.commands.{module}").command
+        found: click.Command = import_module(f"dse.cli.commands.{cmd_name}").command
         return found
 
     def resolve_command(
