@@ -1,0 +1,130 @@
+"""Dominance of many lower bounds by the front found so far."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.study.dominance import covered
+
+__all__ = ["Guard"]
+
+_CELLS = 2**20
+"""Cells of the table over all objectives but one."""
+
+_EXACT = 2**22
+"""Pairs of vectors up to which what the table leaves open is compared one by one."""
+
+
+class Guard:
+    """Says which lower-bound vectors a front rules out: some vector of it is at most as large everywhere, and not equal.
+
+    A table over all objectives but one holds the least of that one among the vectors up to each cell, so that a question
+    costs a few binary searches. Objectives of many values are cut coarsely, which leaves some dominated bounds
+    standing but never drops another.
+
+    Args:
+        front: non-dominated vectors, shape (f, k), minimized.
+        epsilon: also rule out what is at most better by this factor: f <= y + epsilon * abs(y).
+    """
+
+    def __init__(self, front: NDArray[np.float64], epsilon: float = 0.0) -> None:
+        self.front = front
+        self.epsilon = epsilon
+        self.k = front.shape[1]
+        if not len(front):
+            return
+        values = [np.unique(front[:, i]) for i in range(self.k)]
+        # The objective of most values is the one held in the cells, exactly.
+        self._last = max(range(self.k), key=lambda i: len(values[i]))
+        self._axes = [i for i in range(self.k) if i != self._last]
+        self._edges = _edges([values[i] for i in self._axes])
+        shape = tuple(len(edges) + 1 for edges in self._edges)
+        table = np.full(shape, np.inf)
+        # A vector counts from the first edge that is at least as large as it.
+        cells = tuple(
+            np.searchsorted(edges, front[:, i], side="left") + 1
+            for i, edges in zip(self._axes, self._edges, strict=True)
+        )
+        inside = np.ones(len(front), dtype=np.bool_)
+        for cell, size in zip(cells, shape, strict=True):
+            inside &= cell < size
+        if self._axes:
+            np.minimum.at(table, tuple(cell[inside] for cell in cells), front[inside, self._last])
+            for axis in range(len(shape)):
+                np.minimum.accumulate(table, axis=axis, out=table)
+        else:
+            table = np.asarray(front[:, self._last].min()).reshape(())
+        self._table = table
+        self._strides = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
+        self._flat = np.ascontiguousarray(table).reshape(-1)
+        self._hashes = np.sort(_hashed(front))
+        self._bloom = np.zeros(2**16, dtype=np.bool_)
+        self._bloom[(self._hashes & np.uint64(0xFFFF)).astype(np.intp)] = True
+
+    def dominates(self, lows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of the lower bounds (k, n) are ruled out."""
+        n = lows.shape[1]
+        if not len(self.front) or not n:
+            return np.zeros(n, dtype=np.bool_)
+        shifted = lows if not self.epsilon else lows + self.epsilon * np.abs(lows) * (1.0 - 1e-9)
+        place = np.zeros(n, dtype=np.intp)
+        for i, edges, stride in zip(self._axes, self._edges, self._strides, strict=True):
+            place += np.searchsorted(edges, shifted[i], side="right") * stride
+        beaten: NDArray[np.bool_] = self._flat.take(place) <= shifted[self._last]
+        if self.epsilon:
+            return beaten
+        return self._unless_equal(lows, beaten)
+
+    def rest(self, lows: NDArray[np.float64], beaten: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The answer of :meth:`dominates` made exact where that is affordable."""
+        open_ = np.flatnonzero(~beaten)
+        if self.epsilon or len(open_) * len(self.front) > _EXACT:
+            return beaten
+        more = covered(np.ascontiguousarray(self.front.T), lows[:, open_])
+        beaten = beaten.copy()
+        beaten[open_] = self._unless_equal(lows[:, open_], more)
+        return beaten
+
+    def _unless_equal(self, lows: NDArray[np.float64], beaten: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """``beaten`` without the bounds that equal a vector of the front: their designs tie with it."""
+        hashes = _hashed(lows.T)
+        doubtful = np.flatnonzero(beaten & self._bloom[(hashes & np.uint64(0xFFFF)).astype(np.intp)])
+        if doubtful.size:
+            own = hashes[doubtful]
+            at = np.minimum(np.searchsorted(self._hashes, own), len(self._hashes) - 1)
+            same = doubtful[self._hashes[at] == own]
+            if same.size:
+                rows = {row.tobytes() for row in self.front}
+                for index, row in zip(same.tolist(), np.ascontiguousarray(lows[:, same].T), strict=True):
+                    if row.tobytes() in rows:
+                        beaten[index] = False
+        return beaten
+
+
+def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """The edges of each axis: all its values, or evenly many of them where the table would grow too large."""
+    found = []
+    for own in sorted(range(len(values)), key=lambda i: len(values[i])):
+        found.append((own, values[own]))
+    left, edges = _CELLS, [np.empty(0)] * len(values)
+    for at, (own, distinct) in enumerate(found):
+        limit = max(2, int(left ** (1 / (len(found) - at))))
+        if len(distinct) > limit:
+            distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, limit).round().astype(np.intp))]
+        edges[own] = distinct
+        left //= max(1, len(distinct) + 1)
+    return edges
+
+
+def _hashed(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A hash of each vector (n, k); equal vectors have equal hashes."""
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in (rows + 0.0).T:
+            bits = np.ascontiguousarray(column).view(np.uint64)
+            hashes = (hashes ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+            hashes ^= hashes >> np.uint64(29)
+    return hashes

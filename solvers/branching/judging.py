@@ -1,0 +1,58 @@
+"""Designs at the full depth of the search: judged exactly, and told to the tally."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation import BulkEvaluator, Judge
+from dse.evaluation.bounds import Boxes
+from dse.evaluation.verdict import Outcomes, condition_holds, inside, spread
+
+from .expanding import FIRST, JUDGED, OUTSIDE
+
+__all__ = ["Points"]
+
+
+class Points:
+    """Judges designs given by their places on the hull, one row per dimension."""
+
+    def __init__(self, boxes: Boxes) -> None:
+        self.problem = boxes.problem
+        self.team = boxes.team
+        self.grid = boxes.grid
+        self._judge = Judge(self.problem)
+        self._metrics = BulkEvaluator(self.problem, self._judge.roots)
+        checks = [rule.check for rule in self.problem.rules]
+        self._rules = BulkEvaluator(self.problem, [*checks, *(c.node for box in self.team.boxes for c in box.where)])
+
+    def digits(self, places: list[NDArray[np.int64]]) -> dict[str, NDArray[np.intp]]:
+        """The value numbers per dimension."""
+        return {
+            name: hull[place]
+            for name, hull, place in zip(self.problem.names, self.grid.hull, places, strict=True)
+        }
+
+    def codes(self, digits: dict[str, NDArray[np.intp]], n: int) -> NDArray[np.int64]:
+        """What each of ``n`` designs is: outside, breaking a rule, or legal (``JUDGED``)."""
+        values = self._rules.evaluate(digits)
+        found = np.full(n, JUDGED, dtype=np.int64)
+        held = inside(self.problem, self.team, digits, {node: spread(b, n) for node, b in values.items()}, n)
+        found[~held] = OUTSIDE
+        alive = held
+        for number, rule in enumerate(self.problem.rules):
+            holds = np.broadcast_to(condition_holds(values[rule.check]), (n,))
+            found[alive & ~holds] = FIRST + number
+            alive = alive & holds
+        return found
+
+    def outcomes(self, digits: dict[str, NDArray[np.intp]], n: int) -> Outcomes:
+        """The outcomes of ``n`` legal designs."""
+        return self._judge.evaluate(digits, n, self._metrics)
+
+    def positions(self, places: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The positions of designs in the team's hull, first dimension slowest."""
+        found = np.zeros(len(places[0]) if places else 1, dtype=np.int64)
+        for place, size in zip(places, self.grid.sizes, strict=True):
+            found = found * size + place
+        return found
