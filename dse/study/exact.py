@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from typing import Any, Literal, Protocol
 
 from dse.problem import Problem, Team
-from dse.study.solver import ExactSearch, ExactSolver
+from dse.study.solver import ExactSearch, ExactSolver, State
 from dse.study.tally import Tally
 from dse.study.watchdog import end_with_parent
 
@@ -64,11 +64,15 @@ def run_exact(
     latest: dict[str, Any] = {"state": state}
     saved = time.monotonic()
 
-    def on_tick(now: Mapping[str, Any], done: float) -> None:
+    def standing() -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = latest["state"]() if callable(latest["state"]) else latest["state"]
+        return found
+
+    def on_tick(now: State, done: float) -> None:
         nonlocal saved
         latest["state"] = now
         if save is not None and time.monotonic() - saved >= every:
-            save(search.tally.pack({"state": now, "complete": False}))
+            save(search.tally.pack({"state": standing(), "complete": False}))
             saved = time.monotonic()
         if progress is not None:
             progress(done)
@@ -82,7 +86,7 @@ def run_exact(
     except _Stop:
         status = "stopped"
     if save is not None:
-        save(search.tally.pack({"state": latest["state"], "complete": status == "complete"}))
+        save(search.tally.pack({"state": standing(), "complete": status == "complete"}))
     return ExactRun(search.tally, status)
 
 

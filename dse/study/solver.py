@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from dse.problem import Design, Problem, Team
 
 if TYPE_CHECKING:
+    from dse.study.certificate import Recorder
     from dse.study.tally import Tally
     from dse.study.trial import Trial
 
@@ -27,11 +28,16 @@ __all__ = [
     "Proposals",
     "SamplingSolver",
     "Solver",
+    "State",
 ]
 
 
 Need: TypeAlias = Literal["bulk", "bounds", "trials"]
 """What a solver needs: designs evaluated in blocks, bounds over boxes, or only one design at a time."""
+
+
+State: TypeAlias = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+"""Where a search stands, in JSON values; or what gives it, where that is much work."""
 
 
 class Solver(ABC):
@@ -49,7 +55,7 @@ class Solver(ABC):
         return None
 
 
-def _unheard(state: Mapping[str, Any], done: float) -> None:
+def _unheard(state: State, done: float) -> None:
     """Where ticks go when nobody listens."""
 
 
@@ -58,7 +64,8 @@ class ExactSearch:
     """What an exact solver works with.
 
     ``tally`` collects what is found; ``state`` is what the solver last passed to :meth:`tick`, when it resumes;
-    ``workers`` how many processes it may use.
+    ``workers`` how many processes it may use; ``options`` the solver's own options; ``certificate`` takes down every
+    discarded box, when that is wanted.
     """
 
     problem: Problem
@@ -66,12 +73,15 @@ class ExactSearch:
     tally: Tally
     state: Mapping[str, Any] | None = None
     workers: int = 1
-    on_tick: Callable[[Mapping[str, Any], float], None] = field(default=_unheard)
+    on_tick: Callable[[State, float], None] = field(default=_unheard)
+    certificate: Recorder | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
-    def tick(self, state: Mapping[str, Any], done: float) -> None:
+    def tick(self, state: State, done: float) -> None:
         """Call often, when ``tally`` and ``state`` (JSON values) together say where the search stands.
 
-        ``done`` is the share of the space accounted for, 0 to 1. May save a checkpoint; may raise to stop.
+        ``state`` may be a function that gives it, called at once or not at all before the next tick. ``done`` is the
+        share of the space accounted for, 0 to 1. May save a checkpoint; may raise to stop.
         """
         self.on_tick(state, done)
 

@@ -133,24 +133,31 @@ class Tally:
     # -- taking in --------------------------------------------------------------------------------
 
     def add(
-        self, positions: NDArray[np.int64], outcomes: Outcomes, digits: Mapping[str, NDArray[np.intp]]
+        self,
+        positions: NDArray[np.int64],
+        outcomes: Outcomes,
+        digits: Mapping[str, NDArray[np.intp]],
+        weight: int = 1,
     ) -> None:
-        """Take in judged legal designs: positions (n,), their outcomes, and value numbers per dimension (n,)."""
+        """Take in judged legal designs: positions (n,), their outcomes, and value numbers per dimension (n,).
+
+        Each stands for ``weight`` designs of equal outcome, itself the one of the lowest index.
+        """
         n = len(positions)
         if not n:
             return
-        self.evaluated += n
+        self.evaluated += n * weight
         failed, feasible = outcomes.failed, outcomes.feasible
         if failed.any():
-            self.failed += int(np.count_nonzero(failed))
+            self.failed += int(np.count_nonzero(failed)) * weight
             self.failures.add(positions[failed].astype(np.float64), positions[failed], {})
-        self._add_funnel(outcomes)
+        self._add_funnel(outcomes, weight)
         found = int(np.count_nonzero(feasible))
         if found:
-            self.feasible += found
+            self.feasible += found * weight
             self.relaxed.clear()
             values, places = outcomes.objectives[feasible], positions[feasible]
-            self.archive.add(values, places)
+            self.archive.add(values, places, weight)
             self.best.add(values[:, self.objective], places, {})
             for seen, name in zip(self.present, self.problem.names, strict=True):
                 if len(seen) and not seen.all():
@@ -165,13 +172,13 @@ class Tally:
             }
             self.kept.add(_shuffled(positions, self.seed), positions, rows)
 
-    def _add_funnel(self, outcomes: Outcomes) -> None:
+    def _add_funnel(self, outcomes: Outcomes, weight: int) -> None:
         losses = np.concatenate([outcomes.violations > 0.0, outcomes.infinite], axis=1)
         left = ~outcomes.failed
         for at in range(losses.shape[1]):
             lost = losses[:, at] & ~outcomes.failed
-            self.alone[at] += int(np.count_nonzero(lost))
-            self.in_order[at] += int(np.count_nonzero(lost & left))
+            self.alone[at] += int(np.count_nonzero(lost)) * weight
+            self.in_order[at] += int(np.count_nonzero(lost & left)) * weight
             left &= ~lost
 
     def _add_misses(self, positions: NDArray[np.int64], outcomes: Outcomes) -> None:

@@ -50,10 +50,6 @@ class Tree:
         self.first_constraint = FIRST + rules
         self.dtype = np.uint8 if self.first_constraint + constraints < 256 else np.uint16
 
-    def extended(self, axis: int) -> Tree:
-        """The tree with one more axis at the end of its order."""
-        return Tree(self.boxes, [*self.order, axis])
-
     # -- how many designs -----------------------------------------------------------------------------
 
     def weights(self, rows: NDArray[np.uint8]) -> tuple[int, NDArray[np.int64] | None]:
@@ -182,17 +178,16 @@ class Tree:
         codes[absent] = ABSENT
         return ~absent
 
-    def counts(self, rows: NDArray[np.uint8], codes: Codes, child: int) -> dict[int, int]:
+    def counts(self, rows: NDArray[np.uint8], codes: Codes) -> dict[int, int]:
         """How many designs the children of each code stand for, open and absent ones left out."""
-        n, width = codes.shape
-        tree = self.extended(child) if len(rows) == self.depth else self
+        width = codes.shape[1]
         flat = codes.reshape(-1)
         number = np.bincount(flat, minlength=FIRST)
         found: dict[int, int] = {}
         closed = [code for code in np.flatnonzero(number).tolist() if code not in (OPEN, ABSENT)]
         if not closed:
             return found
-        common, factors = tree._child_weights(rows, width)
+        common, factors = self._child_weights(rows, width)
         for code in closed:
             if factors is None:
                 found[code] = common * int(number[code])
