@@ -1,0 +1,210 @@
+"""The search itself: batches of boxes, expanded depth first, every discarded design counted."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation.bounds import Boxes
+from dse.problem import Problem, Team
+from dse.study.dominance import covered
+from dse.study.front import Archive
+from dse.study.solver import ExactSearch
+from dse.study.tally import Tally
+
+from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree
+from .guard import Guard
+from .judging import Points
+from .ordering import sampled_order
+from .seeding import seeds
+
+__all__ = ["Batch", "Plan", "Search"]
+
+CHILDREN = 65_536
+"""Children looked at in one step: arrays of that many numbers stay in a processor's cache."""
+
+_ROUND = 4
+"""Steps of a round; they share a guard and can be done at once."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Boxes that wait: ``rows`` (depth, n) of batch ``number``, from its row ``start`` on."""
+
+    number: int
+    start: int
+    rows: NDArray[np.uint8]
+
+    def cut(self, n: int) -> tuple[Batch, Batch]:
+        """The first ``n`` boxes and the rest."""
+        return (
+            Batch(self.number, self.start, self.rows[:, :n]),
+            Batch(self.number, self.start + n, self.rows[:, n:]),
+        )
+
+    def pack(self) -> list[Any]:
+        """As JSON values."""
+        packed = base64.b64encode(zlib.compress(np.ascontiguousarray(self.rows), 1)).decode()
+        return [self.number, self.start, list(self.rows.shape), packed]
+
+    @classmethod
+    def unpack(cls, data: list[Any]) -> Batch:
+        """What :meth:`pack` gave."""
+        number, start, shape, packed = data
+        rows = np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=np.uint8).reshape(shape)
+        return cls(number, start, rows)
+
+
+class Plan:
+    """What the search of a problem needs, and does not change while it runs.
+
+    It follows from the problem, team and seed alone: ``start`` are vectors of feasible designs, ``tree`` has the order.
+    """
+
+    def __init__(self, problem: Problem, team: Team, seed: int, epsilon: float = 0.0) -> None:
+        self.boxes = Boxes(problem, team)
+        self.points = Points(self.boxes)
+        self.epsilon = epsilon
+        rng = np.random.default_rng(seed)
+        self.start = seeds(self.boxes, self.points, rng)
+        self.tree = Tree(self.boxes, sampled_order(self.boxes, Guard(self.start, epsilon), rng))
+
+
+class Search:
+    """A search under way: its stack of batches, and the guard made of the best vectors found so far."""
+
+    def __init__(self, search: ExactSearch, plan: Plan) -> None:
+        self.search = search
+        self.plan = plan
+        self.tree = plan.tree
+        self.problem = search.problem
+        self.total = plan.boxes.grid.total
+        self.idle = 1
+        for axis in {plan.boxes.grid.axes[a].dimension for a in plan.boxes.idle}:
+            self.idle *= plan.boxes.grid.sizes[axis]
+        self.best = Archive(len(self.problem.objectives))
+        self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))] if self.total else []
+        self.batches = 1
+        self.done = 0
+        self.boxes = 0
+        if search.state is not None:
+            self._resume(search.state)
+        self._learn(plan.start)
+        self._learn(search.tally.archive.to_arrays()[0])
+        self.guard = Guard(self.best.to_arrays()[0], plan.epsilon)
+
+    # -- state ----------------------------------------------------------------------------------------
+
+    def state(self) -> Mapping[str, Any]:
+        """Where the search stands, as JSON values; the tally holds the rest."""
+        return {
+            "stack": [batch.pack() for batch in self.stack],
+            "batches": self.batches,
+            "done": self.done,
+            "boxes": self.boxes,
+        }
+
+    def _resume(self, state: Mapping[str, Any]) -> None:
+        self.stack = [Batch.unpack(data) for data in state["stack"]]
+        self.batches, self.done, self.boxes = state["batches"], state["done"], state["boxes"]
+
+    def _learn(self, values: NDArray[np.float64]) -> bool:
+        """Take in vectors of feasible designs; whether any was new."""
+        if not len(values):
+            return False
+        fresh = ~self.best.dominates(values, or_equal=True)
+        if not fresh.any():
+            return False
+        new = values[fresh]
+        self.best.add(new, np.arange(len(new)))
+        return True
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Search until nothing waits."""
+        with ThreadPoolExecutor(self.search.workers) as pool:
+            while self.stack:
+                steps = list(self._steps())
+                guard = self.guard
+                if len(steps) > 1 and self.search.workers > 1:
+                    found = list(pool.map(lambda step: self.tree.expand(step.rows, guard), steps))
+                else:
+                    found = [self.tree.expand(step.rows, guard) for step in steps]
+                self._take(steps, found)
+                self.search.tick(self.state, self.done / self.total)
+
+    def _steps(self) -> Iterator[Batch]:
+        """The batches of the next round, taken off the stack: parts of its top, of one depth."""
+        depth = len(self.stack[-1].rows)
+        width = self.tree.grid.axes[self.tree.order[depth]].size if self.tree.order else 1
+        most = max(1, CHILDREN // width)
+        for _ in range(_ROUND):
+            if not self.stack or len(self.stack[-1].rows) != depth:
+                return
+            batch = self.stack.pop()
+            if batch.rows.shape[1] > most:
+                batch, rest = batch.cut(most)
+                self.stack.append(rest)
+            yield batch
+
+    def _take(self, steps: list[Batch], found: list[Expanded]) -> None:
+        """Account for what a round found, in order, whoever found it."""
+        fresh = False
+        waiting: list[Batch] = []
+        for step, expanded in zip(steps, found, strict=True):
+            self.boxes += expanded.codes.size
+            if len(expanded.rows) == self.tree.depth and expanded.rows.shape[1]:
+                fresh |= self._judge(expanded)
+            for code, count in self.tree.counts(step.rows, expanded.codes).items():
+                self._account(code, count)
+            if self.search.certificate is not None:
+                self.search.certificate.frame(step.number, step.start, expanded.codes)
+            if len(expanded.rows) < self.tree.depth and expanded.rows.shape[1]:
+                waiting.append(Batch(self.batches, 0, expanded.rows))
+            self.batches += 1
+        self.stack += reversed(waiting)
+        if fresh:
+            self.guard = Guard(self.best.to_arrays()[0], self.plan.epsilon)
+
+    def _judge(self, expanded: Expanded) -> bool:
+        """Judge the designs that were reached, and give them their codes; whether a new vector was among them."""
+        points, rows, tally = self.plan.points, expanded.rows, self.search.tally
+        columns = {axis: rows[at].astype(np.intp) for at, axis in enumerate(self.tree.order)}
+        places = self.tree.grid.places(columns, rows.shape[1])
+        digits = points.digits(places)
+        codes = points.codes(digits, rows.shape[1])
+        flat = expanded.codes.reshape(-1)
+        flat[np.flatnonzero(flat == OPEN)] = codes
+        legal = np.flatnonzero(codes == JUDGED)
+        if not legal.size:
+            return False
+        if legal.size < rows.shape[1]:
+            places = [place[legal] for place in places]
+            digits = {name: column[legal] for name, column in digits.items()}
+        outcomes = points.outcomes(digits, legal.size)
+        tally.add(points.positions(places), outcomes, digits, weight=self.idle)
+        return self._learn(outcomes.objectives[outcomes.feasible])
+
+    def _account(self, code: int, count: int) -> None:
+        """Count the designs of a closed box."""
+        tally: Tally = self.search.tally
+        self.done += count
+        if code == OUTSIDE:
+            tally.outside += count
+        elif code == DOMINATED:
+            tally.prune("dominated by the front", count)
+        elif code == INFINITE:
+            tally.prune("objective not finite", count)
+        elif FIRST <= code < self.tree.first_constraint:
+            tally.illegal[code - FIRST] += count
+        elif code >= self.tree.first_constraint:
+            name = self.problem.constraints[code - self.tree.first_constraint].name
+            tally.prune(f"constraint {name}", count)
