@@ -1,0 +1,9 @@
+"""The compiled evaluator: the graph as native loops, through llvmlite where that is installed."""
+
+from dse.evaluation.compiled.bodies import Wanted
+from dse.evaluation.compiled.engine import available
+from dse.evaluation.compiled.facts import Declined
+from dse.evaluation.compiled.guards import Grid
+from dse.evaluation.compiled.nest import Memory, Nest, Work
+
+__all__ = ["Declined", "Grid", "Memory", "Nest", "Wanted", "Work", "available"]
