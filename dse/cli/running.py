@@ -9,6 +9,7 @@ from dse.cli.loading import solver_options
 from dse.cli.progress import progress_bar
 from dse.errors import InputError, Interrupted
 from dse.problem import Problem
+from dse.study.certificate import Wanted
 from dse.study.compare import SURVEY_LIMIT
 from dse.study.result import Result
 from dse.study.study import Study
@@ -32,18 +33,21 @@ def run_search(
     top: int | None = None,
     objective: str | None = None,
     ties: bool = False,
+    certificate: Wanted = "auto",
     label: str = "searching",
 ) -> Result:
     """One search, as the command line's options describe it.
 
     Raises:
-        InputError: ``objective`` without ``top``.
+        InputError: ``objective`` without ``top``, or ``certificate`` always without ``out``.
         Interrupted: it was stopped with Ctrl-C; with ``out`` its state is kept.
     """
     if sampler is not None and solver == "auto":
         solver = "optuna"  # whose option it is
     if objective is not None and top is None:
         raise InputError("--objective chooses what --top ranks by; give --top K as well")
+    if certificate == "always" and out is None:
+        raise InputError("--certificate always writes to the folder of the search; give --out FOLDER as well")
     study = Study(
         problem,
         team=team,
@@ -54,6 +58,7 @@ def run_search(
         top=top or 0,
         objective=objective,
         ties=ties,
+        certificate=certificate,
         options=solver_options(sampler, extra),
     )
     return finish(study, out, n_trials=n_trials, timeout=timeout, label=label)

@@ -24,12 +24,12 @@ import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.errors import StudyError
+from dse.errors import InputError, StudyError
 from dse.problem import Problem, Team
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Axis",
     "Recorder",
     "Wanted",
+    "check_wanted",
     "reason_of",
 ]
 
@@ -73,6 +74,20 @@ Wanted: TypeAlias = Literal["auto", "always", "never"]
 """Whether a certificate is written: up to :data:`LIMIT` boxes, whatever its size, or not at all."""
 
 
+def check_wanted(wanted: str, *, kept: bool) -> None:
+    """Make sure that a certificate can be had as asked for; ``kept`` says whether the study has a folder.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if wanted not in get_args(Wanted):
+        raise InputError(f"certificate must be auto, always or never, but got {wanted!r}")
+    if wanted == "always" and not kept:
+        raise InputError(
+            "a certificate is kept in the folder of a search, and this one has none; give a folder"
+        )
+
+
 class AxisLike(Protocol):
     """What a solver calls an axis."""
 
@@ -95,7 +110,7 @@ class Axis(NamedTuple):
 def reason_of(problem: Problem, code: int) -> str:
     """Under which name the accounting counts designs that were pruned for the reason ``code``."""
     if code in (DOMINATED, INFINITE):
-        return {DOMINATED: "dominated", INFINITE: "infinite objective"}[code]
+        return {DOMINATED: "dominated by the front", INFINITE: "objective not finite"}[code]
     return f"constraint {problem.constraints[code - RULES - len(problem.rules)].name}"
 
 
@@ -224,24 +239,30 @@ class Recorder:
             ) from error
 
     def abandon(self, why: str) -> None:
-        """Give the certificate up: remove the draft, and only count from here on."""
+        """Give the certificate up: remove what was written, and only count from here on."""
         self._close()
-        self._waiting = bytearray()
+        self._waiting, self._facts = bytearray(), None
         self.why = self.why or why
-        with suppress(OSError):
-            self.draft.unlink(missing_ok=True)
+        for path in (self.draft, self.path):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> dict[str, Any] | None:
         """End the certificate and put it in its place.
 
         Returns:
             What the result says of it: ``file``, ``boxes`` and ``sha256`` of the file, or ``file`` None and ``why``.
+            None when the solver makes none and none had to be made.
         """
+        if not self.begun and self.limit is not None:
+            return None
         if self._facts is None:
             self._facts = self._finish()
         return self._facts
 
     def _finish(self) -> dict[str, Any]:
+        if not self.begun:
+            self.why = self.why or "the solver discards no boxes"
         self._waiting += TAIL.pack(END, self.frames, self.boxes)
         self._flush()
         if not self.why and self._file is not None:
@@ -257,10 +278,14 @@ class Recorder:
             return {"file": None, "boxes": self.boxes, "why": self.why}
         return {"file": CERTIFICATE, "boxes": self.boxes, "sha256": self._hash.hexdigest()}
 
-    def pending(self) -> dict[str, Any]:
-        """What the result of an unfinished search says of it."""
+    def standing(self, *, complete: bool) -> dict[str, Any]:
+        """What a checkpoint keeps, of a complete search or another: ``facts`` for the result, and a ``mark``."""
+        if complete:
+            return {"facts": self.finish()}
+        mark = self.mark()
         why = self.why or "the search is not finished"
-        return {"file": None, "boxes": self.boxes, "why": why}
+        facts = {"file": None, "boxes": self.boxes, "why": why} if self.begun else None
+        return {"facts": facts, "mark": mark}
 
     # -- the draft ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import DseError, InputError, SolverRefused, StudyError
+from dse.study.certificate import CERTIFICATE_DRAFT
 from dse.study.choosing import Choice
 from dse.study.database import DATABASE, DRAFT, LOCK, Database
 from dse.study.evaluating import is_measured
@@ -17,7 +18,9 @@ from dse.study.storage import Storage
 
 __all__ = ["Claim", "read_manifest"]
 
-_OURS = (LOCK, DRAFT, f".{MANIFEST}.tmp", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
+_OURS = (
+    LOCK, DRAFT, f".{MANIFEST}.tmp", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", CERTIFICATE_DRAFT
+)  # fmt: skip
 """What a search that was killed before it began may have left in its folder."""
 
 

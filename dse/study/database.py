@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dse.errors import StudyError
+from dse.study.certificate import CERTIFICATE_DRAFT
 from dse.study.files import Lock
 from dse.study.manifest import MANIFEST
 
@@ -160,7 +161,8 @@ class Database:
         """Remove what an empty study left in its folder, and the folder if nothing else is in it."""
         assert self.folder is not None
         self._close()
-        for path in (self.folder / MANIFEST, self.folder / DATABASE, *self._beside, self.folder / LOCK):
+        ours = (MANIFEST, DATABASE, CERTIFICATE_DRAFT, LOCK)
+        for path in (*(self.folder / name for name in ours), *self._beside):
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()

@@ -194,6 +194,7 @@ class _Reader:
             seed=seed,
             n_trials=tally.evaluated,
             note=note,
+            certificate=run.certificate,
             run=clock,
             kept=self._kept(),
         )

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, Literal, Protocol
 
+from dse.errors import StudyError
 from dse.problem import Problem, Team
+from dse.study.certificate import Recorder
 from dse.study.solver import ExactSearch, ExactSolver, State
 from dse.study.tally import Tally
 from dse.study.watchdog import end_with_parent
@@ -20,10 +22,11 @@ __all__ = ["ExactRun", "Pieces", "run_exact", "walk"]
 
 @dataclass(frozen=True)
 class ExactRun:
-    """The tally of a run, and whether it accounts for every design."""
+    """The tally of a run, whether it accounts for every design, and what the result says of its certificate."""
 
     tally: Tally
     status: Literal["complete", "stopped"]
+    certificate: Mapping[str, Any] | None = None
 
 
 class _Stop(Exception):
@@ -46,6 +49,7 @@ def run_exact(
     every: float = 2.0,
     progress: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    certificate: Recorder | None = None,
 ) -> ExactRun:
     """Run ``solver`` until every design of ``team`` is accounted for, or ``stop()`` is true.
 
@@ -53,14 +57,18 @@ def run_exact(
         checkpoint: what an earlier run last saved; the run goes on from there.
         save: called with a checkpoint at most every ``every`` seconds, and when the run stops or ends.
         progress: called with the share of the space accounted for.
+        certificate: takes down the boxes that are discarded; goes on from the checkpoint, too.
     """
     state: Mapping[str, Any] | None = None
     tally = Tally(problem, keep=keep, top=top, objective=objective, ties=ties, seed=seed)
     if checkpoint is not None:
         tally, extra = Tally.unpack(problem, checkpoint)
+        kept = extra.get("certificate", {})
         if extra["complete"]:
-            return ExactRun(tally, "complete")
+            return ExactRun(tally, "complete", kept.get("facts"))
         state = extra["state"]
+        if certificate is not None:
+            _go_on(certificate, kept.get("mark", {}))
     latest: dict[str, Any] = {"state": state}
     saved = time.monotonic()
 
@@ -68,26 +76,50 @@ def run_exact(
         found: Mapping[str, Any] | None = latest["state"]() if callable(latest["state"]) else latest["state"]
         return found
 
+    def save_all(*, complete: bool) -> Mapping[str, Any] | None:
+        """Save a checkpoint, if that is wanted; what the result says of the certificate."""
+        extra: dict[str, Any] = {"state": standing(), "complete": complete, "certificate": {}}
+        if certificate is not None:
+            extra["certificate"] = certificate.standing(complete=complete)
+        if save is not None:
+            try:
+                save(search.tally.pack(extra))
+            except StudyError as error:
+                if certificate is None or not certificate.begun or certificate.why:
+                    raise
+                certificate.abandon(f"it was removed to make room: {error}")
+                extra["certificate"] = certificate.standing(complete=complete)
+                save(search.tally.pack(extra))
+        facts: Mapping[str, Any] | None = extra["certificate"].get("facts")
+        return facts
+
     def on_tick(now: State, done: float) -> None:
         nonlocal saved
         latest["state"] = now
         if save is not None and time.monotonic() - saved >= every:
-            save(search.tally.pack({"state": standing(), "complete": False}))
+            save_all(complete=False)
             saved = time.monotonic()
         if progress is not None:
             progress(done)
         if stop is not None and done < 1.0 and stop():
             raise _Stop
 
-    search = ExactSearch(problem, team, tally, state, workers, on_tick)
+    search = ExactSearch(problem, team, tally, state, workers, on_tick, certificate)
     status: Literal["complete", "stopped"] = "complete"
     try:
         solver.explore(search)
     except _Stop:
         status = "stopped"
-    if save is not None:
-        save(search.tally.pack({"state": standing(), "complete": status == "complete"}))
-    return ExactRun(search.tally, status)
+    facts = save_all(complete=status == "complete")
+    return ExactRun(search.tally, status, facts)
+
+
+def _go_on(certificate: Recorder, mark: Mapping[str, Any]) -> None:
+    """Go on with the certificate of an earlier run; without it when what was written is gone."""
+    try:
+        certificate.restore(mark)
+    except StudyError as error:
+        certificate.abandon(str(error))
 
 
 _RUN = 64  # pieces at most that a worker does before it sends its tally home

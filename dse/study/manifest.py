@@ -12,6 +12,7 @@ from dse import __version__
 from dse.errors import DseError, InputError, StudyError
 from dse.problem import Box, Conjunct, Problem, Team, shown
 from dse.problem.library import library, load
+from dse.study.certificate import Wanted
 from dse.study.files import write_atomic
 from dse.units import Quantity
 
@@ -30,6 +31,7 @@ _COMPARED = {
     "top": "top",
     "objective": "objective",
     "ties": "ties",
+    "certificate": "certificate",
 }
 
 
@@ -40,6 +42,7 @@ class Manifest:
     ``source`` is the space's file, or ``name`` of a shipped space; ``inputs`` the values in base units. ``team`` is the
     team's name and ``boxes`` what it may choose: value numbers and nodes, which mean the same as long as the digest is
     the same. ``requested`` is the solver asked for, ``solver`` the one that ``auto`` chose and ``note`` why.
+    ``certificate`` is ``auto``, ``always`` or ``never``.
     """
 
     problem: str
@@ -58,6 +61,7 @@ class Manifest:
     top: int = 0
     objective: str | None = None
     ties: bool = False
+    certificate: Wanted = "auto"
     note: str = ""
     version: str = ""
     format: int = FORMAT
@@ -279,6 +283,7 @@ def _wrong_fields(data: dict[str, Any]) -> list[str]:
         "bool": bool,
         "Mapping[str, Any]": dict,
         "str | None": str | None,
+        "Wanted": str,
     }
     kinds["tuple[tuple[str, str], ...]"] = list
     kinds["tuple[Mapping[str, Any], ...]"] = list

@@ -84,7 +84,8 @@ class Record:
         if checkpoint is None:
             raise StudyError("the study was not run yet, or was stopped before its first checkpoint")
         tally, extra = Tally.unpack(self.problem, checkpoint)
-        return self._exact(ExactRun(tally, "complete" if extra["complete"] else "stopped"), {})
+        certificate = extra.get("certificate", {}).get("facts")
+        return self._exact(ExactRun(tally, "complete" if extra["complete"] else "stopped", certificate), {})
 
     def _exact(self, run: ExactRun, clock: Mapping[str, Any]) -> Result:
         settled = self._claim.manifest

@@ -118,16 +118,17 @@ class Tree:
     """
 
     def __init__(self, axes: Sequence[Axis], sizes: Sequence[int]) -> None:
-        self.axes = tuple(axes)
         self.sizes = tuple(sizes)
+        self.axes = tuple(axes) or (Axis(0, 1, self.sizes[0]),)
+        axes = self.axes
         if not all(0 <= axis.dimension < len(sizes) for axis in axes):
             raise VerificationFailed("an axis of the certificate is of a dimension that there is not")
         spans = []
         for at, size in enumerate(sizes):
             own = [axis for axis in axes if axis.dimension == at]
             chained = all(upper.stride == lower.size * lower.stride for upper, lower in pairwise(own))
-            covered = own[0].size * own[0].stride if own else 1
-            if not chained or (own and own[-1].stride != 1) or covered < size:
+            covered = own[0].size * own[0].stride if own else size
+            if not chained or covered < size or (own and own[-1].stride < 1):
                 raise VerificationFailed(
                     f"the axes of the certificate do not name every place of dimension {at + 1} once"
                 )

@@ -128,8 +128,9 @@ class Result:
 
     ``status`` is ``complete`` (every design accounted for), ``exhausted`` (a sampling solver evaluated every legal
     design) or ``stopped`` (by a budget or the user). ``promise`` is what holds of the front: ``exact`` or
-    ``sampling``. ``best`` are the best designs of one objective when asked for (``top``). ``run`` holds clock,
-    host and rates, and is no part of the canonical output.
+    ``sampling``. ``best`` are the best designs of one objective when asked for (``top``). ``certificate`` says, of a
+    search that discards boxes, in which ``file`` of the study it proves them, their number and its ``sha256``; or
+    ``why`` there is none. ``run`` holds clock, host and rates, and is no part of the canonical output.
     """
 
     problem: Problem
@@ -148,6 +149,7 @@ class Result:
     seed: int = 0
     n_trials: int = 0
     note: str = ""
+    certificate: Mapping[str, Any] | None = None
     run: Mapping[str, Any] = field(default_factory=dict, compare=False)
     kept: Kept | None = field(default=None, compare=False, repr=False)
 
@@ -218,6 +220,7 @@ class Result:
                 {"reason": why, "index": index, "design": text} for why, index, text in self.failures
             ],
             "note": self.note,
+            "certificate": None if self.certificate is None else dict(self.certificate),
         }
 
     def to_json(self, *, run: bool = True) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dse.problem import Problem, Team
+from dse.study.certificate import LIMIT, Recorder
 from dse.study.driver import TrialRun
 from dse.study.exact import ExactRun, run_exact
 from dse.study.manifest import Manifest
@@ -72,6 +73,10 @@ class Run:
     ) -> ExactRun:
         """Run an exact solver from its last checkpoint to the end or the timeout."""
         total, share = box_size(problem, team), 0.0
+        recorder = None
+        if storage.folder is not None and manifest.certificate != "never":
+            limit = None if manifest.certificate == "always" else LIMIT
+            recorder = Recorder(storage.folder, problem, team, limit)
 
         def report(done: float) -> None:
             nonlocal share
@@ -98,6 +103,7 @@ class Run:
                 stop=lambda: (
                     interrupts.asked or (self.timeout is not None and self.clock.elapsed >= self.timeout)
                 ),
+                certificate=recorder,
             )
         if interrupts.asked and run.status == "stopped":
             self.interrupted = f"interrupted at {share:.1%} of the space"

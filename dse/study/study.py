@@ -11,6 +11,7 @@ from typing import Any, Self
 from dse.errors import InputError, Interrupted
 from dse.problem import Problem, Team
 from dse.problem.library import load
+from dse.study.certificate import Wanted, check_wanted
 from dse.study.choosing import Choice, Promise, check_settings
 from dse.study.claim import Claim, read_manifest
 from dse.study.driver import TrialRun
@@ -49,6 +50,8 @@ class Study(Record):
         batch: trials that a sampling solver proposes at once.
         options: the solver's own options.
         promise: ``"exact"`` refuses solvers that only sample.
+        certificate: whether a solver that discards boxes of designs writes down why, for ``verify`` to prove again:
+            ``"auto"`` up to a million boxes, ``"always"`` or ``"never"``. Only in a folder.
         code: whether Python code that the space names may be imported, and programs that measure be run.
 
     Raises:
@@ -73,6 +76,7 @@ class Study(Record):
         batch: int | None = None,
         options: Mapping[str, Any] | None = None,
         promise: Promise | None = None,
+        certificate: Wanted = "auto",
         code: bool = True,
     ) -> None:
         self.problem = problem if isinstance(problem, Problem) else load(problem, code=code)
@@ -81,6 +85,7 @@ class Study(Record):
         self.workers = workers
         self.code = code
         check_settings(self.problem, workers=workers, keep=keep, top=top, batch=batch, objective=objective)
+        check_wanted(certificate, kept=folder is not None)
         asked = Manifest.of(
             self.problem,
             self.team,
@@ -93,6 +98,7 @@ class Study(Record):
             top=top,
             objective=objective,
             ties=ties,
+            certificate=certificate,
         )
         coder = Coder(self.problem)
         self._storage = Storage(coder, self.folder)
@@ -136,6 +142,7 @@ class Study(Record):
             ties=manifest.ties,
             batch=manifest.batch,
             options=manifest.options,
+            certificate=manifest.certificate,
             code=code,
         )
 
@@ -307,6 +314,7 @@ def search(
     batch: int | None = None,
     options: Mapping[str, Any] | None = None,
     promise: Promise | None = None,
+    certificate: Wanted = "auto",
     code: bool = True,
 ) -> Result:
     """Search a problem and return the result: :class:`Study` with these settings, and one :meth:`Study.run`."""
@@ -324,6 +332,7 @@ def search(
         batch=batch,
         options=options,
         promise=promise,
+        certificate=certificate,
         code=code,
     )
     return study.run(n_trials, timeout, progress)

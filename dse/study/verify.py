@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dse.errors import DseError, StudyError, VerificationFailed
 from dse.evaluation import State, judge
 from dse.problem import Design, Problem, Team
 from dse.study.dominance import nondominated
+from dse.study.certified import BOXES, Claim, check_certificate
 from dse.study.evaluating import is_measured
 from dse.study.files import csv_text
 from dse.study.identity import Coder, Membership
@@ -45,13 +47,15 @@ def verify(
     *,
     problem: Problem | None = None,
     designs: int = 1000,
+    boxes: int = BOXES,
     seed: int = 0,
     code: bool = True,
 ) -> Verification:
-    """Check the result in ``folder``: problem, accounting, front, tables, trials.
+    """Check the result in ``folder``: problem, accounting, front, tables, trials, and the certificate if it has one.
 
     Every point of the front is evaluated again by the scalar reference, and up to ``designs`` trials or kept designs
     (beyond that, a sample drawn with ``seed``). What was measured is not measured again; what follows from it is checked.
+    Of a certificate, up to ``boxes`` discarded boxes are proved again, or a sample.
 
     Args:
         problem: the study's problem, if it cannot be loaded from its source again.
@@ -91,12 +95,30 @@ def verify(
             _check_trials(study, trials, designs, seed, found)
         elif rebuilt.kept is not None:
             _check_kept(study, rebuilt.kept, designs, seed, found)
+    if not found.broken:  # what a certificate bears out is a result that holds by itself
+        check_certificate(folder, _claim(study, manifest, stored, points), boxes, seed, found)
     if found.broken:
         listed = found.broken[:_LISTED]
         more = len(found.broken) - len(listed)
         listed += [f"and {more} more"] if more else []
         raise VerificationFailed(f"{folder} does not hold:\n" + "\n".join(f"- {line}" for line in listed))
     return Verification(folder, study.problem, tuple(found.held))
+
+
+def _claim(
+    study: Study, manifest: Manifest, stored: Mapping[str, Any], points: Sequence[FrontPoint]
+) -> Claim:
+    """What the study's certificate must bear out."""
+    names = [o.name for o in study.problem.objectives]
+    return Claim(
+        study.problem,
+        study.team,
+        stored,
+        points,
+        epsilon=float(manifest.options.get("epsilon", 0.0)),
+        top=manifest.top,
+        objective=0 if manifest.objective is None else names.index(manifest.objective),
+    )
 
 
 def _unfinished(study: Study) -> bool:

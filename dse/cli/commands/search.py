@@ -25,6 +25,13 @@ __all__ = ["command", "report"]
 @click.option(
     "--ties", is_flag=True, help="List all designs of equal objectives, not only the first of each."
 )
+@click.option(
+    "--certificate",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="With --out: why every discarded design is none of the best, for dse verify to prove again; auto (default) "
+    "writes it up to a million boxes.",
+)
 @format_option
 @code_option()
 def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: bool, **options: Any) -> int:
@@ -63,6 +70,9 @@ def report(result: Result, form: str, out: Path | None, objective: str | None = 
             emit.note("\n".join(result_lines(result, *helped)))
     else:
         emit.as_lines(result_lines(result, *helped, objective=objective or problem.objectives[0].name))
+    facts = result.certificate or {}
+    if facts.get("why") and result.status != "stopped":
+        emit.note(f"no certificate: {facts['why']}")
     if out is not None:
         resume = f"; go on with dse resume {out}" if result.status == "stopped" else ""
         emit.note(f"kept in {out}{resume}; check with dse verify {out}")

@@ -23,21 +23,29 @@ __all__ = ["command"]
     help="Evaluate up to N trials or kept designs again; default 1000.",
 )
 @click.option(
+    "--boxes",
+    type=click.IntRange(min=0),
+    default=10_000,
+    metavar="N",
+    help="Prove up to N boxes of a certificate again; default 10,000.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Of the sample, when there are more; default 0.",
+    help="Of the samples, when there are more; default 0.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or as data."
 )
 @code_option()
-def command(run: Path, *, designs: int, seed: int, form: str, code: bool) -> None:
+def command(run: Path, *, designs: int, boxes: int, seed: int, form: str, code: bool) -> None:
     """Check the result in the folder RUN against its problem; nothing in the folder is taken on trust.
 
     The problem is loaded again, every design of the front is evaluated again, and the account of all designs must sum
-    up. Exits with 4 when something does not hold.
+    up. If the search left a certificate, its boxes must cover every design once, and are proved again. Exits with 4 when
+    something does not hold.
     """
     from dse.cli.loading import check_run
     from dse.study.manifest import Manifest
@@ -45,7 +53,7 @@ def command(run: Path, *, designs: int, seed: int, form: str, code: bool) -> Non
 
     check_run(run)
     problem = None if code else Manifest.read(run).load_problem(run, code=code)
-    verified = verify(run, problem=problem, designs=designs, seed=seed)
+    verified = verify(run, problem=problem, designs=designs, boxes=boxes, seed=seed)
     if form == "json":
         emit.as_json({"folder": str(run), "problem": verified.problem.name, "checks": list(verified.checks)})
         return
