@@ -1,0 +1,129 @@
+"""The legal designs of a team in the order of their indices, streamed: prefixes grow one dimension at a time, and end
+as soon as a condition that is decided, or has no way left to hold, rejects them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation.bulk import BulkEvaluator
+from dse.evaluation.counting.conditions import Clause, clauses, holds
+from dse.evaluation.verdict import check_enumerable, inside
+from dse.problem import Problem, Team
+
+__all__ = ["legal_designs"]
+
+_CHUNK = 2**17  # prefixes that are looked at together
+_TABLE = 2**16  # combinations of a clause's dimensions up to which it is tabulated
+
+
+def legal_designs(
+    problem: Problem, team: Team | None = None, chunk: int = _CHUNK
+) -> Iterator[NDArray[np.intp]]:
+    """Blocks (n, dimensions) of the value numbers of all legal designs, lowest index first.
+
+    Args:
+        problem: the problem.
+        team: whose designs; None for the whole space.
+        chunk: how many prefixes are looked at together, which bounds the memory and the size of the blocks.
+
+    Raises:
+        InputError: a dimension is continuous.
+    """
+    check_enumerable(problem)
+    team = team or problem.everything
+    if not team.boxes:
+        return
+    axes = [np.asarray(axis, dtype=np.intp) for axis in team.hull(problem.sizes)]
+    sieve = _Sieve(problem, team, axes)
+    # Each entry: prefixes, and which of their children are still to come.
+    stack = [(np.zeros((1, 0), dtype=np.intp), 0)]
+    while stack:
+        prefixes, start = stack.pop()
+        depth = prefixes.shape[1]
+        if depth == len(axes):
+            prefixes = prefixes[sieve.members(prefixes)]
+            if len(prefixes):
+                yield prefixes
+            continue
+        axis = axes[depth]
+        stop = min(start + chunk, len(prefixes) * len(axis))
+        if stop < len(prefixes) * len(axis):
+            stack.append((prefixes, stop))
+        row, digit = np.divmod(np.arange(start, stop), max(len(axis), 1))
+        children = np.concatenate([prefixes[row], axis[digit][:, None]], axis=1)
+        children = sieve.passed(children)
+        if len(children):
+            stack.append((children, 0))
+
+
+class _Sieve:
+    """Rejects prefixes of designs."""
+
+    def __init__(self, problem: Problem, team: Team, axes: Sequence[NDArray[np.intp]]) -> None:
+        self.problem = problem
+        self.team = team
+        conditions = [rule.check for rule in problem.rules]
+        if len(team.boxes) == 1:
+            conditions += [conjunct.node for conjunct in team.boxes[0].where]
+        found = clauses(problem, conditions)
+        every = [c.node for box in team.boxes for c in box.where]
+        self.evaluator = BulkEvaluator(problem, [*(arg for c in found for arg in c.args), *every])
+        self.tables: list[list[tuple[list[int], NDArray[np.bool_]]]] = [[] for _ in axes]
+        self.last: list[list[Clause]] = [[] for _ in axes]
+        self.empty = False
+        for clause in found:
+            support = frozenset().union(*(problem.graph[arg].support for arg in clause.args))
+            dims = [at for at, name in enumerate(problem.names) if name in support]
+            if not dims:
+                values = self.evaluator.evaluate({}, problem.graph.needed(clause.args))
+                self.empty |= not bool(holds(clause, values).all())
+            elif math.prod(len(axes[at]) for at in dims) <= _TABLE:
+                self._tabulate(clause, dims, axes)
+            else:
+                self.last[dims[-1]].append(clause)
+
+    def _tabulate(self, clause: Clause, dims: Sequence[int], axes: Sequence[NDArray[np.intp]]) -> None:
+        """Which combinations of a clause's first dimensions some values of the others can complete."""
+        digits = {
+            self.problem.names[at]: axes[at].reshape((-1,) + (1,) * (len(dims) - place - 1))
+            for place, at in enumerate(dims)
+        }
+        values = self.evaluator.evaluate(digits, self.problem.graph.needed(clause.args))
+        shape = tuple(len(axes[at]) for at in dims)
+        table = np.broadcast_to(holds(clause, values), shape)
+        for place, at in enumerate(dims):
+            held = table.any(axis=tuple(range(place + 1, len(dims))))
+            if not held.all():
+                of = list(dims[: place + 1])
+                whole = np.zeros([int(axes[d][-1]) + 1 for d in of], dtype=np.bool_)
+                whole[np.ix_(*(axes[d] for d in of))] = held
+                self.tables[at].append((of, whole))
+
+    def passed(self, prefixes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The prefixes that no condition rejects which their last dimension decides or narrows."""
+        at = prefixes.shape[1] - 1
+        if self.empty:
+            return prefixes[:0]
+        for of, table in self.tables[at]:
+            prefixes = prefixes[table[tuple(prefixes[:, d] for d in of)]]
+        for clause in self.last[at]:
+            values = self.evaluator.evaluate(self._digits(prefixes), self.problem.graph.needed(clause.args))
+            prefixes = prefixes[np.broadcast_to(holds(clause, values), len(prefixes))]
+        return prefixes
+
+    def members(self, designs: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which designs belong to a team of several boxes; the axes and clauses see to one box."""
+        if len(self.team.boxes) == 1:
+            return np.ones(len(designs), dtype=np.bool_)
+        digits = self._digits(designs)
+        nodes = [c.node for box in self.team.boxes for c in box.where]
+        values = self.evaluator.evaluate(digits, self.problem.graph.needed(nodes))
+        return inside(self.problem, self.team, digits, values, len(designs))
+
+    def _digits(self, prefixes: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
+        return {self.problem.names[at]: prefixes[:, at] for at in range(prefixes.shape[1])}
