@@ -7,17 +7,18 @@ broadcasting. What depends only on dimensions that did not change since the last
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bulk import Bulk, BulkEvaluator
+from dse.evaluation.hull import Hull
 from dse.evaluation.verdict import Judge, Outcomes, check_enumerable, condition_holds
 from dse.problem import Box, Problem, Team
 
-__all__ = ["BLOCK", "Blocks", "Judged"]
+__all__ = ["BLOCK", "Blocks", "Judged", "allowed_masks", "count_of", "members", "team_names"]
 
 BLOCK = 250_000
 """Designs in a block: its arrays stay within a processor's cache."""
@@ -30,7 +31,9 @@ class Judged(NamedTuple):
     """One judged block.
 
     ``positions`` (n,) of its legal designs in the team's part of the space, ``outcomes`` theirs; ``size`` designs in
-    all, of which ``outside`` the team; ``illegal`` counts per rule, the first broken one of each design.
+    all, of which ``outside`` the team; ``illegal`` counts per rule, the first broken one of each design. Where not all
+    dimensions are walked, ``doubtful`` are positions that break a rule, by its number, and are not counted under it:
+    a condition that comes before it is undecided.
     """
 
     size: int
@@ -38,6 +41,7 @@ class Judged(NamedTuple):
     illegal: NDArray[np.int64]
     positions: NDArray[np.int64]
     outcomes: Outcomes | None
+    doubtful: tuple[tuple[int, NDArray[np.int64]], ...] = ()
 
 
 class _Hoisted:
@@ -64,24 +68,32 @@ class _Hoisted:
         return self.evaluator.evaluate(digits, nodes, self.values)
 
 
-class Blocks:
+class Blocks(Hull):
     """The blocks of a team's part of the space. ``len(blocks)`` of them; :meth:`judge` evaluates one.
 
     A *position* counts the designs of the box around the team, in the order of their indices.
+
+    Args:
+        metrics: False finds the legal designs only, without their outcomes (which may need measuring).
+        dimensions: those that are walked, slowest first; default: all, in their order. Conditions that depend on
+            others are then left undecided, and there are no outcomes.
 
     Raises:
         InputError: a dimension is continuous.
     """
 
-    def __init__(self, problem: Problem, team: Team, block: int = BLOCK, *, metrics: bool = True) -> None:
-        """``metrics=False`` finds the legal designs only, without their outcomes (which may need measuring)."""
+    def __init__(
+        self,
+        problem: Problem,
+        team: Team,
+        block: int = BLOCK,
+        *,
+        metrics: bool = True,
+        dimensions: Sequence[int] | None = None,
+    ) -> None:
         check_enumerable(problem)
-        self.metrics = metrics
-        self.problem = problem
-        self.team = team
-        self.axes = [np.asarray(axis, dtype=np.intp) for axis in team.hull(problem.sizes)]
-        self.sizes = [len(axis) for axis in self.axes]
-        self.total = math.prod(self.sizes)
+        super().__init__(problem, team, dimensions)
+        self.metrics = metrics and dimensions is None
         self.inner = 1
         self.split = len(self.sizes) - 1
         while self.split > 0 and self.inner * self.sizes[self.split] <= block:
@@ -90,50 +102,26 @@ class Blocks:
         self.slice = max(1, min(self.sizes[self.split], block // self.inner)) if self.total else 1
         self.slices = -(-self.sizes[self.split] // self.slice)
         self.judge_of = Judge(problem)
-        self._rules = _Hoisted(
-            problem, [*(r.check for r in problem.rules), *(c.node for b in team.boxes for c in b.where)]
-        )
-        roots = self.judge_of.roots if metrics else []
+        known = frozenset(self.names)
+        self.decided = [problem.graph[rule.check].support <= known for rule in problem.rules]
+        self.membership = known >= team_names(problem, team)
+        undecided = [not known >= team_names(problem, team), *(not decided for decided in self.decided)]
+        self.doubtful = [any(undecided[: at + 1]) for at in range(len(problem.rules))]
+        conditions = [
+            rule.check for rule, decided in zip(problem.rules, self.decided, strict=True) if decided
+        ]
+        if self.membership:
+            conditions += [conjunct.node for box in team.boxes for conjunct in box.where]
+        self._rules = _Hoisted(problem, conditions)
+        roots = self.judge_of.roots if self.metrics else []
         self._metrics = _Hoisted(problem, roots)
         self._sparse = BulkEvaluator(problem, roots)
-        self._allowed = [self._masks(box) for box in team.boxes]
+        self._allowed = [allowed_masks(problem, box, self) for box in team.boxes] if self.membership else []
         inner = [d for d in range(self.split, len(self.sizes)) if self.sizes[d] > 1 or d == self.split]
         self._inner = {d: at for at, d in enumerate(inner)}
 
     def __len__(self) -> int:
         return math.prod(self.sizes[: self.split]) * self.slices if self.total else 0
-
-    def _masks(self, box: Box) -> dict[str, NDArray[np.bool_]]:
-        """Per dimension on which the box is narrower than the hull: value number -> allowed."""
-        masks = {}
-        for dimension, size, allowed, axis in zip(
-            self.problem.dimensions, self.problem.sizes, box.allowed, self.axes, strict=True
-        ):
-            if allowed is not None and len(allowed) < len(axis):
-                masks[dimension.name] = np.isin(np.arange(size), allowed)
-        return masks
-
-    # -- positions --------------------------------------------------------------------------------
-
-    def digits_of(self, position: int) -> tuple[int, ...]:
-        """The value numbers of the design at a position."""
-        digits = []
-        for axis in reversed(self.axes):
-            position, at = divmod(int(position), len(axis))
-            digits.append(int(axis[at]))
-        return tuple(reversed(digits))
-
-    def digit_arrays(self, positions: NDArray[np.int64]) -> dict[str, NDArray[np.intp]]:
-        """The value numbers, per dimension, of the designs at ``positions`` (n,)."""
-        arrays: dict[str, NDArray[np.intp]] = {}
-        rest = positions
-        for name, axis in zip(reversed(self.problem.names), reversed(self.axes), strict=True):
-            if len(axis) == 1:
-                arrays[name] = np.broadcast_to(axis, rest.shape)
-                continue
-            rest, at = np.divmod(rest, len(axis))
-            arrays[name] = axis[at]
-        return arrays
 
     # -- evaluation -------------------------------------------------------------------------------
 
@@ -147,7 +135,7 @@ class Blocks:
         varying: dict[str, object] = {}
         rest = prefix
         for d in range(len(self.sizes) - 1, -1, -1):
-            name, axis = self.problem.names[d], self.axes[d]
+            name, axis = self.names[d], self.axes[d]
             if d in self._inner:
                 own = axis[start:stop] if d == self.split else axis
                 place = self._inner[d]
@@ -173,32 +161,33 @@ class Blocks:
         size = math.prod(shape)
         values = self._rules.evaluate(digits, varying)
         alive = self._members(digits, values)
-        inside = _count(alive, size)
+        inside = count_of(alive, size)
         illegal = np.zeros(len(self.problem.rules), dtype=np.int64)
+        doubtful: list[tuple[int, NDArray[np.int64]]] = []
         left = inside
         for at, rule in enumerate(self.problem.rules):
             if not left:
                 break
-            alive = alive & condition_holds(values[rule.check])
-            now = _count(alive, size)
-            illegal[at] = left - now
+            if not self.decided[at]:
+                continue
+            before, alive = alive, alive & condition_holds(values[rule.check])
+            now = count_of(alive, size)
+            if not self.doubtful[at]:
+                illegal[at] = left - now
+            elif now < left:
+                lost = np.flatnonzero(np.broadcast_to(before & ~alive, shape))
+                doubtful.append((at, lost.astype(np.int64) + base))
             left = now
         flat = np.flatnonzero(np.broadcast_to(alive, shape)) if left else np.zeros(0, dtype=np.intp)
         positions = flat.astype(np.int64) + base
         outcomes = self._outcomes(digits, varying, shape, flat, positions) if self.metrics else None
-        return Judged(size, size - inside, illegal, positions, outcomes)
+        return Judged(size, size - inside, illegal, positions, outcomes, tuple(doubtful))
 
     def _members(self, digits: dict[str, NDArray[np.intp]], values: dict[int, Bulk]) -> NDArray[np.bool_]:
         """Which designs belong to the team; of a shape that broadcasts to the block's."""
-        union: NDArray[np.bool_] | None = None
-        for box, masks in zip(self.team.boxes, self._allowed, strict=True):
-            held: NDArray[np.bool_] = np.asarray(True)
-            for name, mask in masks.items():
-                held = held & mask[digits[name]]
-            for conjunct in box.where:
-                held = held & condition_holds(values[conjunct.node])
-            union = held if union is None else union | held
-        return np.asarray(False) if union is None else union
+        if not self.membership:
+            return np.asarray(True)
+        return members(self.team, self._allowed, digits, values)
 
     def _outcomes(
         self,
@@ -229,6 +218,54 @@ class Blocks:
         return self.judge_of.outcomes(roots, n)
 
 
-def _count(mask: NDArray[np.bool_], size: int) -> int:
+def team_names(problem: Problem, team: Team) -> frozenset[str]:
+    """The dimensions that decide who belongs to a team, among the designs of the box around it."""
+    if not team.boxes:
+        return frozenset()
+    names = frozenset(name for box in team.boxes for conjunct in box.where for name in conjunct.names)
+    if len(team.boxes) > 1:
+        names |= {
+            name
+            for box in team.boxes
+            for name, allowed in zip(problem.names, box.allowed, strict=True)
+            if allowed is not None
+        }
+    return names
+
+
+def allowed_masks(problem: Problem, box: Box, hull: Hull) -> dict[str, NDArray[np.bool_]]:
+    """Per dimension on which a box is narrower than the hull: value number -> allowed."""
+    masks = {}
+    for d, name, axis in zip(hull.dimensions, hull.names, hull.axes, strict=True):
+        allowed = box.allowed[d]
+        if allowed is not None and len(allowed) < len(axis):
+            masks[name] = np.isin(np.arange(problem.sizes[d]), allowed)
+    return masks
+
+
+def members(
+    team: Team,
+    allowed: Sequence[Mapping[str, NDArray[np.bool_]]],
+    digits: Mapping[str, NDArray[np.intp]],
+    values: Mapping[int, Bulk],
+) -> NDArray[np.bool_]:
+    """Which designs of the hull belong to the team; of a shape that broadcasts to theirs.
+
+    Args:
+        allowed: of each box, :func:`allowed_masks`.
+        values: those of the boxes' conditions.
+    """
+    union: NDArray[np.bool_] | None = None
+    for box, masks in zip(team.boxes, allowed, strict=True):
+        held: NDArray[np.bool_] = np.asarray(True)
+        for name, mask in masks.items():
+            held = held & mask[digits[name]]
+        for conjunct in box.where:
+            held = held & condition_holds(values[conjunct.node])
+        union = held if union is None else union | held
+    return np.asarray(False) if union is None else union
+
+
+def count_of(mask: NDArray[np.bool_], size: int) -> int:
     """How many of a block's ``size`` designs a mask of fewer axes holds."""
     return int(np.count_nonzero(mask)) * (size // mask.size)

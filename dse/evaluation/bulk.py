@@ -7,6 +7,7 @@ broadcasting does the rest: a node that depends on two dimensions is computed ov
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,7 +38,10 @@ class Bulk(NamedTuple):
 
 
 class BulkEvaluator:
-    """Evaluates nodes of one problem. Holds the tables as arrays, so make one and use it often."""
+    """Evaluates nodes of one problem. Holds the tables as arrays, so make one and use it often.
+
+    ``axes`` are the values of the dimensions that are read, by value number.
+    """
 
     def __init__(self, problem: Problem, roots: Iterable[int]) -> None:
         self.problem = problem
@@ -47,7 +51,10 @@ class BulkEvaluator:
         self._cells: dict[int, tuple[Array, Array | None]] = {}
         self._sets: list[tuple[str, ...]] = []
         self._pairs: Array | None = None
-        self._axes = {d.name: self._axis(d.values) for d in problem.dimensions if d.interval is None}
+        read = {self.graph[n].data for n in self.order if self.graph[n].op == "dimension"}
+        self.axes = {
+            d.name: self._axis(d.values) for d in problem.dimensions if d.name in read and d.interval is None
+        }
         for number in self.order:
             node = self.graph[number]
             if node.op == "const" and isinstance(node.data, str):
@@ -73,24 +80,26 @@ class BulkEvaluator:
             known: values to start from; updated in place and returned.
         """
         values = {} if known is None else known
-        graph = self.graph
         with np.errstate(all="ignore"):
             for number in self.order if nodes is None else nodes:
-                node = graph[number]
-                if node.op == "dimension":
-                    values[number] = Bulk(self._axes[node.data][digits[node.data]])
-                elif node.op == "position":
-                    values[number] = self._position(number, node, digits, values)
-                elif node.op == "cell":
-                    values[number] = self._cell(number, node, values)
-                elif node.op == "contains":
-                    values[number] = self._contains(node, values)
-                elif node.op in ("const", "input"):
-                    value = node.data if node.op == "const" else self.problem.inputs[node.data].value
-                    values[number] = Bulk(np.asarray(self._code(value) if isinstance(value, str) else value))
-                else:
-                    values[number] = _OPERATIONS[node.op](node, [values[a] for a in node.args])
+                values[number] = self.compute(number, digits, values)
         return values
+
+    def compute(self, number: int, digits: Digits, values: Mapping[int, Bulk]) -> Bulk:
+        """The value of one node from those of its arguments. NumPy's warnings are the caller's to silence."""
+        node = self.graph[number]
+        if node.op == "dimension":
+            return Bulk(self.axes[node.data][digits[node.data]])
+        if node.op == "position":
+            return self._position(number, node, digits, values)
+        if node.op == "cell":
+            return self._cell(number, node, values)
+        if node.op == "contains":
+            return self._contains(node, values)
+        if node.op in ("const", "input"):
+            value = node.data if node.op == "const" else self.problem.inputs[node.data].value
+            return Bulk(np.asarray(self._code(value) if isinstance(value, str) else value))
+        return _OPERATIONS[node.op](node, [values[a] for a in node.args])
 
     # -- leaves -----------------------------------------------------------------------------------
 
@@ -98,6 +107,8 @@ class BulkEvaluator:
         return self.codes.setdefault(text, len(self.codes))
 
     def _axis(self, values: Any) -> Array:
+        if isinstance(values, array):
+            return np.frombuffer(values, dtype=np.float64)
         if len(values) and isinstance(values[0], str):
             return np.array([self._code(value) for value in values], dtype=np.int64)
         return np.array(values, dtype=np.bool_ if len(values) and isinstance(values[0], bool) else np.float64)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluation import Blocks, Undefined, evaluate_nodes, judge
+from dse.evaluation import Undefined, evaluate_nodes, judge
+from dse.evaluation.hull import Hull
 from dse.problem import Design, Problem, Team
 from dse.study.accounting import Accounting, Funnel, FunnelLine
 from dse.study.exact import ExactRun
-from dse.study.result import FrontPoint, Kept, Miss, Relaxation, Result, Trait, design_text
+from dse.study.front import FrontTooLarge
+from dse.study.keeping import kept_of
+from dse.study.result import FrontPoint, Miss, Relaxation, Result, Trait, design_text
 from dse.study.tally import Tally
 
 __all__ = ["design_metrics", "exact_result", "loss_names", "miss_of", "traits_of"]
@@ -25,11 +29,12 @@ def exact_result(
     run: ExactRun,
     *,
     seed: int = 0,
+    epsilon: float = 0.0,
     note: str = "",
     clock: Mapping[str, Any] | None = None,
 ) -> Result:
-    """The result of an exact run, complete or stopped."""
-    return _Reader(problem, team, run.tally).result(run, solver, seed, note, clock or {})
+    """The result of an exact run, complete or stopped; ``epsilon`` is what its front was allowed to be worse by."""
+    return _Reader(problem, team, run.tally).result(run, solver, seed, epsilon, note, clock or {})
 
 
 def design_metrics(
@@ -96,14 +101,17 @@ class _Reader:
         self.problem = problem
         self.team = team
         self.tally = tally
-        self.blocks = Blocks(problem, team, metrics=False)
+        self.hull = Hull(problem, team)
 
     def _design(self, position: int) -> tuple[int, Design]:
-        digits = self.blocks.digits_of(position)
+        digits = self.hull.digits_of(position)
         return self.problem.index_of(digits), self.problem.design_at(digits)
 
     def _point(self, position: int, ties: int = 1, tied: tuple[int, ...] = ()) -> FrontPoint:
-        index, design = self._design(position)
+        return self._point_at(self.hull.digits_of(position), ties, tied)
+
+    def _point_at(self, digits: tuple[int, ...], ties: int = 1, tied: tuple[int, ...] = ()) -> FrontPoint:
+        index, design = self.problem.index_of(digits), self.problem.design_at(digits)
         metrics = design_metrics(self.problem, design)
         verdict = judge(self.problem, design)
         objectives = {o.name: v for o, v in zip(self.problem.objectives, verdict.objectives, strict=True)}
@@ -115,14 +123,42 @@ class _Reader:
 
     def _front(self) -> tuple[FrontPoint, ...]:
         """In the order of the first objective, best first, then the next."""
-        _, positions, ties = self.tally.archive.to_arrays()
+        archive, weight = self.tally.archive, self.tally.weight
+        _, positions, ties = archive.to_arrays()
         tied: list[tuple[int, ...]] = [()] * len(positions)
-        if self.tally.archive.keep_ties:
-            tied = [
-                tuple(self._design(int(p))[0] for p in group) for group in self.tally.archive.tied_positions()
-            ]
+        if archive.keep_ties:
+            if int(ties.sum()) * weight > archive.limit:
+                raise FrontTooLarge(
+                    f"at most {archive.limit:,} tied designs can be listed, but there are "
+                    f"{int(ties.sum()) * weight:,}; keep one design per vector"
+                )
+            tied = [tuple(sorted(self._variants(group, weight))) for group in archive.tied_positions()]
         rows = zip(positions, ties, tied, strict=True)
-        return tuple(self._point(int(position), int(count), group) for position, count, group in rows)
+        return tuple(
+            self._point(int(position), int(count) * weight, group) for position, count, group in rows
+        )
+
+    def _variants(self, positions: Iterable[Any], most: int) -> Iterator[int]:
+        """The indices of the designs that those at ``positions`` stand for, of each the ``most`` lowest."""
+        sizes, axes = self.problem.sizes, self.hull.axes
+        for position in positions:
+            digits = list(self.hull.digits_of(position))
+            values = itertools.product(*(axes[d].tolist() for d in self.tally.idle))
+            for chosen in itertools.islice(values, most):
+                for d, value in zip(self.tally.idle, chosen, strict=True):
+                    digits[d] = value
+                index = 0
+                for digit, size in zip(digits, sizes, strict=True):
+                    index = index * size + digit
+                yield index
+
+    def _best(self) -> tuple[FrontPoint, ...]:
+        """The best designs of one objective, with those that others stand for."""
+        best = self.tally.best.arrays()
+        limit = self.tally.best.limit
+        rows = zip(best["keys"].tolist(), best["positions"], strict=True)
+        found = sorted((key, index) for key, at in rows for index in self._variants([at], limit))
+        return tuple(self._point_at(self.problem.digits_of(index)) for _, index in found[:limit])
 
     def _relaxations(self) -> tuple[Relaxation, ...]:
         names = [c.name for c in self.problem.constraints]
@@ -134,7 +170,7 @@ class _Reader:
 
     def _accounting(self, complete: bool) -> Accounting:
         tally, total = self.tally, self.problem.size
-        outside = total - self.blocks.total + tally.outside
+        outside = total - self.hull.total + tally.outside
         illegal_by: dict[str, int] = {}
         for rule, count in zip(self.problem.rules, tally.illegal, strict=True):
             illegal_by[rule.name] = illegal_by.get(rule.name, 0) + count
@@ -146,24 +182,6 @@ class _Reader:
             total, outside, illegal, tally.evaluated, pruned, unvisited, illegal_by, dict(tally.pruned)
         )
 
-    def _kept(self) -> Kept:
-        kept = self.tally.kept.arrays()
-        order = np.argsort(kept["positions"], kind="stable")
-        columns = {name: column[order] for name, column in kept.items()}
-        positions = columns["positions"]
-        arrays = self.blocks.digit_arrays(positions)
-        names = self.problem.names
-        digits = np.column_stack([arrays[name] for name in names]) if names else np.zeros((len(positions), 0))
-        signs = np.array([o.sign for o in self.problem.objectives])
-        objectives, violations = columns["objectives"] * signs + 0.0, columns["violations"]
-        failed = columns["failed"][:, 0] > 0.0
-        infinite = np.isposinf(columns["objectives"]).any(axis=1)
-        feasible = ~failed & ~infinite & ~(violations > 0.0).any(axis=1)
-        complete = len(positions) == self.tally.evaluated
-        return Kept(
-            digits.astype(np.intp), objectives, violations, feasible, failed, self.tally.evaluated, complete
-        )
-
     def _failures(self) -> tuple[tuple[str, int, str], ...]:
         found = []
         for position in self.tally.failures.positions:
@@ -171,7 +189,9 @@ class _Reader:
             found.append((judge(self.problem, design).reason, index, design_text(self.problem, design)))
         return tuple(found)
 
-    def result(self, run: ExactRun, solver: str, seed: int, note: str, clock: Mapping[str, Any]) -> Result:
+    def result(
+        self, run: ExactRun, solver: str, seed: int, epsilon: float, note: str, clock: Mapping[str, Any]
+    ) -> Result:
         tally = self.tally
         complete = run.status == "complete"
         nearest = None
@@ -181,20 +201,22 @@ class _Reader:
             problem=self.problem,
             team=self.team.name,
             solver=solver,
-            promise="exact",
+            promise="epsilon" if epsilon else "exact",
+            epsilon=epsilon,
+            gap=run.gap,
             status=run.status,
             accounting=self._accounting(complete),
             funnel=funnel_of(self.problem, tally, exact=complete and not tally.pruned),
             front=self._front(),
             nearest_miss=nearest,
             relaxations=() if tally.feasible else self._relaxations(),
-            traits=traits_of(self.problem, tally.present) if tally.feasible else (),
-            best=tuple(self._point(int(position)) for position in tally.best.positions),
+            traits=traits_of(self.problem, tally.present) if tally.feasible and not tally.beaten else (),
+            best=self._best(),
             failures=self._failures(),
             seed=seed,
             n_trials=tally.evaluated,
             note=note,
             certificate=run.certificate,
             run=clock,
-            kept=self._kept(),
+            kept=kept_of(self.problem, self.team, tally, complete=complete),
         )

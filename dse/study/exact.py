@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol
 from dse.errors import StudyError
 from dse.problem import Problem, Team
 from dse.study.certificate import Recorder
+from dse.study.gap import Gap
 from dse.study.solver import ExactSearch, ExactSolver, State
-from dse.study.tally import Tally
+from dse.study.tally import Swept, Tally
 from dse.study.watchdog import end_with_parent
 
 __all__ = ["ExactRun", "Pieces", "run_exact", "walk"]
@@ -27,6 +28,15 @@ class ExactRun:
     tally: Tally
     status: Literal["complete", "stopped"]
     certificate: Mapping[str, Any] | None = None
+    gap: Gap | None = None
+
+    @classmethod
+    def unpack(cls, problem: Problem, checkpoint: bytes) -> tuple[ExactRun, dict[str, Any]]:
+        """The run that a checkpoint is of, as far as it came, and what else was saved."""
+        tally, extra = Tally.unpack(problem, checkpoint)
+        gap = None if extra.get("gap") is None else Gap.from_dict(extra["gap"])
+        facts = extra.get("certificate", {}).get("facts")
+        return cls(tally, "complete" if extra["complete"] else "stopped", facts, gap), extra
 
 
 class _Stop(Exception):
@@ -50,6 +60,7 @@ def run_exact(
     progress: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
     certificate: Recorder | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> ExactRun:
     """Run ``solver`` until every design of ``team`` is accounted for, or ``stop()`` is true.
 
@@ -58,17 +69,17 @@ def run_exact(
         save: called with a checkpoint at most every ``every`` seconds, and when the run stops or ends.
         progress: called with the share of the space accounted for.
         certificate: takes down the boxes that are discarded; goes on from the checkpoint, too.
+        options: the solver's own.
     """
     state: Mapping[str, Any] | None = None
     tally = Tally(problem, keep=keep, top=top, objective=objective, ties=ties, seed=seed)
     if checkpoint is not None:
-        tally, extra = Tally.unpack(problem, checkpoint)
-        kept = extra.get("certificate", {})
-        if extra["complete"]:
-            return ExactRun(tally, "complete", kept.get("facts"))
-        state = extra["state"]
+        before, extra = ExactRun.unpack(problem, checkpoint)
+        if before.status == "complete":
+            return before
+        tally, state = before.tally, extra["state"]
         if certificate is not None:
-            _go_on(certificate, kept.get("mark", {}))
+            _go_on(certificate, extra.get("certificate", {}).get("mark", {}))
     latest: dict[str, Any] = {"state": state}
     saved = time.monotonic()
 
@@ -76,9 +87,11 @@ def run_exact(
         found: Mapping[str, Any] | None = latest["state"]() if callable(latest["state"]) else latest["state"]
         return found
 
-    def save_all(*, complete: bool) -> Mapping[str, Any] | None:
+    def save_all(*, complete: bool, gap: Gap | None = None) -> Mapping[str, Any] | None:
         """Save a checkpoint, if that is wanted; what the result says of the certificate."""
         extra: dict[str, Any] = {"state": standing(), "complete": complete, "certificate": {}}
+        if gap is not None:
+            extra["gap"] = gap.to_dict()
         if certificate is not None:
             extra["certificate"] = certificate.standing(complete=complete)
         if save is not None:
@@ -104,14 +117,15 @@ def run_exact(
         if stop is not None and done < 1.0 and stop():
             raise _Stop
 
-    search = ExactSearch(problem, team, tally, state, workers, on_tick, certificate)
+    search = ExactSearch(problem, team, tally, state, workers, on_tick, certificate, options or {})
     status: Literal["complete", "stopped"] = "complete"
     try:
         solver.explore(search)
     except _Stop:
         status = "stopped"
-    facts = save_all(complete=status == "complete")
-    return ExactRun(search.tally, status, facts)
+    gap = solver.gap(search) if status == "stopped" else None
+    facts = save_all(complete=status == "complete", gap=gap)
+    return ExactRun(search.tally, status, facts, gap)
 
 
 def _go_on(certificate: Recorder, mark: Mapping[str, Any]) -> None:
@@ -137,22 +151,38 @@ class Pieces(Protocol):
         ...
 
 
-def walk(search: ExactSearch, make: Callable[[Problem, Team], Pieces]) -> None:
+def walk(search: ExactSearch, make: Callable[[Problem, Team], Pieces], pieces: Pieces | None = None) -> None:
     """Do every piece that ``search.state`` has not, in order, over ``search.workers`` processes.
 
-    ``make`` must be importable by name, so that other processes can call it.
+    ``make`` must be importable by name, so that other processes can call it; ``pieces`` are what it makes, if they are
+    made already. Pieces may say which designs the first so many of them hold (``swept``); a search whose pieces were
+    cut otherwise when it was stopped then begins again.
     """
-    pieces = make(search.problem, search.team)
+    pieces = pieces or make(search.problem, search.team)
     count = len(pieces)
     start = int(search.state["next"]) if search.state else 0
-    if search.workers <= 1 or count - start < 2:
-        for piece in range(start, count):
-            pieces.run(piece, search.tally)
-            search.tick({**(search.state or {}), "next": piece + 1}, (piece + 1) / count)
-        return
-    for following, tally in _over_processes(search, make, start, count):
-        search.tally.merge(tally)
+    swept: Callable[[int], Swept] | None = getattr(pieces, "swept", None)
+    if swept and start and search.tally.swept != swept(start):
+        search.restart({**(search.state or {}), "next": 0})
+        start = 0
+    for following, tally in _tallies(search, make, pieces, start, count):
+        if tally is not search.tally:
+            search.tally.merge(tally)
+        if swept:
+            search.tally.swept = swept(following)
         search.tick({**(search.state or {}), "next": following}, following / count)
+
+
+def _tallies(
+    search: ExactSearch, make: Callable[[Problem, Team], Pieces], pieces: Pieces, start: int, count: int
+) -> Iterator[tuple[int, Tally]]:
+    """The number of the piece that follows what is done, and the tally that has it."""
+    if search.workers > 1 and count - start >= 2:
+        yield from _over_processes(search, make, start, count)
+        return
+    for piece in range(start, count):
+        pieces.run(piece, search.tally)
+        yield piece + 1, search.tally
 
 
 def _over_processes(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dse.errors import DseError
 from dse.problem import Design, Problem, shown
 from dse.study.accounting import Accounting, Funnel
+from dse.study.gap import Gap
 from dse.units import format_value, from_base
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Trait:
         return f"{self.dimension} is one of {', '.join(self.values)} ({len(self.values)} of {self.of})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kept:
     """The evaluated designs that were kept: all of ``seen``, or (not ``complete``) a seeded uniform sample.
 
@@ -110,6 +111,20 @@ class Kept:
     failed: NDArray[np.bool_]
     seen: int
     complete: bool
+
+    @classmethod
+    def later(cls, find: Callable[[], Kept], seen: int, complete: bool) -> Kept:
+        """Designs that ``find`` gives when they are first looked at."""
+        kept = cls.__new__(cls)
+        kept.__dict__.update(_find=find, seen=seen, complete=complete)
+        return kept
+
+    def __getattr__(self, name: str) -> Any:
+        find = None if name.startswith("__") else self.__dict__.pop("_find", None)
+        if find is None:
+            raise AttributeError(name)
+        self.__dict__.update(vars(find()))
+        return getattr(self, name)
 
 
 class NoFeasibleDesign(DseError):
@@ -127,8 +142,9 @@ class Result:
     """The outcome of one search.
 
     ``status`` is ``complete`` (every design accounted for), ``exhausted`` (a sampling solver evaluated every legal
-    design) or ``stopped`` (by a budget or the user). ``promise`` is what holds of the front: ``exact`` or
-    ``sampling``. ``best`` are the best designs of one objective when asked for (``top``). ``certificate`` says, of a
+    design) or ``stopped`` (by a budget or the user). ``promise`` is what holds of the front: ``exact``,
+    ``epsilon`` (every feasible design y has a point f of the front with f <= y + epsilon * abs(y) in each minimized
+    objective) or ``sampling``. ``gap`` is how far a stopped search may be from that. ``best`` are the best designs of one objective when asked for (``top``). ``certificate`` says, of a
     search that discards boxes, in which ``file`` of the study it proves them, their number and its ``sha256``; or
     ``why`` there is none. ``run`` holds clock, host and rates, and is no part of the canonical output.
     """
@@ -136,7 +152,7 @@ class Result:
     problem: Problem
     team: str
     solver: str
-    promise: Literal["exact", "sampling"]
+    promise: Literal["exact", "epsilon", "sampling"]
     status: Literal["complete", "exhausted", "stopped"]
     accounting: Accounting
     funnel: Funnel
@@ -149,6 +165,8 @@ class Result:
     seed: int = 0
     n_trials: int = 0
     note: str = ""
+    epsilon: float = 0.0
+    gap: Gap | None = None
     certificate: Mapping[str, Any] | None = None
     run: Mapping[str, Any] = field(default_factory=dict, compare=False)
     kept: Kept | None = field(default=None, compare=False, repr=False)
@@ -220,6 +238,8 @@ class Result:
                 {"reason": why, "index": index, "design": text} for why, index, text in self.failures
             ],
             "note": self.note,
+            "epsilon": self.epsilon,
+            "gap": None if self.gap is None else self.gap.to_dict(),
             "certificate": None if self.certificate is None else dict(self.certificate),
         }
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.hashing import uniform
 from dse.evaluation.verdict import Outcomes
 from dse.problem import Problem
 from dse.study.front import Archive
 
-__all__ = ["Records", "Tally"]
+__all__ = ["BEATEN", "Records", "Swept", "Tally"]
+
+BEATEN = "dominated by the front"
+"""Why designs are pruned that may be feasible."""
 
 _FAILURES = 5
 _WAITING = 65_536  # rows that wait to be sorted
@@ -82,14 +86,37 @@ class Records:
         """The positions of the rows, by ascending key."""
         return self.arrays()["positions"]
 
+    @property
+    def worst(self) -> float | None:
+        """A key that no new row may exceed if it is to be kept; None: any may be."""
+        keys = self._rows["keys"]
+        return float(keys[-1]) if len(keys) >= self.limit else None
+
+
+class Swept(NamedTuple):
+    """The part of a space that a search evaluated design after design, so that it need not say which.
+
+    Of the combinations of the dimensions ``order``, the first one slowest, the first ``done``, with everything that
+    the other dimensions may be. Places in the box around the team count.
+    """
+
+    order: tuple[int, ...]
+    done: int
+
 
 class Tally:
     """What an exact search has found so far.
 
+    A search that evaluates every legal design of a part of the space says so in ``swept``; the designs to keep are
+    then found when they are asked for. Otherwise ``kept`` samples the positions that :meth:`add` is given.
+
     Args:
-        keep: how many evaluated designs to keep (all, or beyond that a uniform sample drawn with ``seed``).
+        keep: how many evaluated designs a result holds (all, or beyond that a uniform sample drawn with ``seed``).
         top: how many of the best designs of objective number ``objective`` to keep.
         ties: whether the positions of all designs on the front are kept.
+
+    Where nothing depends on the dimensions numbered ``idle``, a design that is added stands for the ``weight`` designs
+    that differ from it in those alone, and is the first of them. Archive, best designs and misses hold the first ones.
     """
 
     def __init__(
@@ -122,12 +149,14 @@ class Tally:
         self.alone = [0] * (c + k)
         self.in_order = [0] * (c + k)
         self.archive = Archive(k, keep_ties=ties)
-        widths = {"objectives": k, "violations": c, "failed": 1}
-        self.kept = Records(keep, widths)
+        self.kept = Records(keep, {})
+        self.swept: Swept | None = None
         self.best = Records(top, {})
         self.nearest = Records(1, {})
         self.failures = Records(_FAILURES, {})
         self.relaxed: dict[int, tuple[float, int]] = {}
+        self.idle: tuple[int, ...] = ()
+        self.weight = 1
         self.present = [np.zeros(n if n <= _TRAIT_LIMIT else 0, dtype=np.bool_) for n in problem.sizes]
 
     # -- taking in --------------------------------------------------------------------------------
@@ -137,13 +166,9 @@ class Tally:
         positions: NDArray[np.int64],
         outcomes: Outcomes,
         digits: Mapping[str, NDArray[np.intp]],
-        weight: int = 1,
     ) -> None:
-        """Take in judged legal designs: positions (n,), their outcomes, and value numbers per dimension (n,).
-
-        Each stands for ``weight`` designs of equal outcome, itself the one of the lowest index.
-        """
-        n = len(positions)
+        """Take in judged legal designs: positions (n,), their outcomes, and value numbers per dimension (n,)."""
+        n, weight = len(positions), self.weight
         if not n:
             return
         self.evaluated += n * weight
@@ -151,37 +176,32 @@ class Tally:
         if failed.any():
             self.failed += int(np.count_nonzero(failed)) * weight
             self.failures.add(positions[failed].astype(np.float64), positions[failed], {})
-        self._add_funnel(outcomes, weight)
+        self._add_funnel(outcomes)
         found = int(np.count_nonzero(feasible))
         if found:
             self.feasible += found * weight
             self.relaxed.clear()
             values, places = outcomes.objectives[feasible], positions[feasible]
-            self.archive.add(values, places, weight)
+            self.archive.add(values, places)
             self.best.add(values[:, self.objective], places, {})
             for seen, name in zip(self.present, self.problem.names, strict=True):
                 if len(seen) and not seen.all():
                     seen[digits[name][feasible]] = True
         elif not self.feasible:
-            self._add_misses(positions, outcomes)
+            self.add_misses(positions, outcomes)
         if self.kept.limit:
-            rows = {
-                "objectives": outcomes.objectives,
-                "violations": outcomes.violations,
-                "failed": failed[:, None].astype(np.float64),
-            }
-            self.kept.add(_shuffled(positions, self.seed), positions, rows)
+            self.kept.add(uniform(positions, self.seed), positions, {})
 
-    def _add_funnel(self, outcomes: Outcomes, weight: int) -> None:
+    def _add_funnel(self, outcomes: Outcomes) -> None:
         losses = np.concatenate([outcomes.violations > 0.0, outcomes.infinite], axis=1)
         left = ~outcomes.failed
         for at in range(losses.shape[1]):
             lost = losses[:, at] & ~outcomes.failed
-            self.alone[at] += int(np.count_nonzero(lost)) * weight
-            self.in_order[at] += int(np.count_nonzero(lost & left)) * weight
+            self.alone[at] += int(np.count_nonzero(lost)) * self.weight
+            self.in_order[at] += int(np.count_nonzero(lost & left)) * self.weight
             left &= ~lost
 
-    def _add_misses(self, positions: NDArray[np.int64], outcomes: Outcomes) -> None:
+    def add_misses(self, positions: NDArray[np.int64], outcomes: Outcomes) -> None:
         """The nearest miss, and the nearest one for each smallest set of violated constraints."""
         missed = ~outcomes.failed & ~outcomes.feasible & ~outcomes.infinite.any(axis=1)
         if not missed.any():
@@ -236,6 +256,11 @@ class Tally:
         """Account for ``count`` designs discarded by a bound."""
         self.pruned[reason] = self.pruned.get(reason, 0) + count
 
+    @property
+    def beaten(self) -> int:
+        """How many designs were discarded because the front beats them; feasible ones may be among them."""
+        return self.pruned.get(BEATEN, 0)
+
     # -- checkpoints ------------------------------------------------------------------------------
 
     def pack(self, extra: Mapping[str, Any]) -> bytes:
@@ -252,11 +277,14 @@ class Tally:
             "outside": self.outside,
             "illegal": self.illegal,
             "pruned": self.pruned,
+            "idle": self.idle,
+            "weight": self.weight,
             "evaluated": self.evaluated,
             "failed": self.failed,
             "feasible": self.feasible,
             "alone": self.alone,
             "in_order": self.in_order,
+            "swept": self.swept,
             "relaxed": [[mask, nearness, position] for mask, (nearness, position) in self.relaxed.items()],
             "extra": extra,
         }
@@ -274,6 +302,9 @@ class Tally:
         tally = cls(problem, **facts["options"])
         for name in ("outside", "illegal", "pruned", "evaluated", "failed", "feasible", "alone", "in_order"):
             setattr(tally, name, facts[name])
+        if facts["swept"] is not None:
+            tally.swept = Swept(tuple(facts["swept"][0]), facts["swept"][1])
+        tally.idle, tally.weight = tuple(facts["idle"]), facts["weight"]
         tally.relaxed = {mask: (nearness, position) for mask, nearness, position in facts["relaxed"]}
         tally.archive = Archive.from_state(
             {
@@ -290,15 +321,3 @@ class Tally:
             for at, seen in enumerate(tally.present)
         ]
         return tally, facts["extra"]
-
-
-def _shuffled(positions: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """A seeded hash of each position, uniform in [0, 1): SplitMix64 (Steele et al. 2014), its top 53 bits."""
-    with np.errstate(over="ignore"):
-        x = positions.astype(np.uint64) + np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)
-        x += np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    hashed: NDArray[np.float64] = (x >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return hashed

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from dse.evaluation import Blocks
+from dse.evaluation.sweep import Sweep
 from dse.problem import Problem, Team
 from dse.problem.library import load
-from dse.solvers import exhaustive, pareto
+from dse.solvers import pareto
 from dse.solvers.auto import Auto
 from dse.solvers.exhaustive import Exhaustive
 from dse.solvers.pareto import Pareto
+from dse.study import sweeping
 from dse.study.diagnosis import exact_result
 from dse.study.exact import run_exact
 from dse.study.result import Result
@@ -45,7 +46,7 @@ def front_bytes(result: Result) -> str:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and pieces so small that a small problem takes many."""
-    monkeypatch.setattr(exhaustive, "Blocks", partial(Blocks, block=7))
+    monkeypatch.setattr(sweeping, "Sweep", partial(Sweep, batch=5, block=7, piece=4))
     monkeypatch.setattr(pareto, "_ROOTS", 6)
     monkeypatch.setattr(pareto, "_PIECE", 2)
     monkeypatch.setattr(pareto, "_BATCH", 5)
@@ -159,7 +160,7 @@ def test_a_finished_checkpoint_is_not_searched_again(monkeypatch: pytest.MonkeyP
     found = load("camera")
     saved: list[bytes] = []
     first = run_exact(found, found.everything, Exhaustive(), save=saved.append)
-    monkeypatch.setattr(Blocks, "judge", None)
+    monkeypatch.setattr(Sweep, "run", None)
     again = run_exact(found, found.everything, Exhaustive(), checkpoint=saved[-1])
     assert again.status == "complete"
     results = [exact_result(found, found.everything, "exhaustive", run) for run in (first, again)]

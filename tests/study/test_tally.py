@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dse.evaluation import Judge, Outcomes, broken_rule
+from dse.evaluation.hashing import uniform
 from dse.problem import Problem
 from dse.problem.library import load
-from dse.study.tally import Records, Tally, _shuffled
+from dse.study.tally import Records, Tally
 from tests.randomspaces import problem
 
 OPTIONS: dict[str, Any] = {"keep": 12, "top": 4, "objective": 0, "ties": True, "seed": 5}
@@ -136,10 +137,10 @@ def test_the_sampling_hash_is_splitmix64() -> None:
     golden = 0x9E3779B97F4A7C15
     positions = np.array([(golden * n) % 2**64 for n in range(3)], dtype=np.uint64).astype(np.int64)
     expected = [(value >> 11) / 2.0**53 for value in first]
-    assert _shuffled(positions, 0).tolist() == expected
-    many = _shuffled(np.arange(100_000, dtype=np.int64), 7)
+    assert uniform(positions, 0).tolist() == expected
+    many = uniform(np.arange(100_000, dtype=np.int64), 7)
     assert abs(many.mean() - 0.5) < 0.005
-    assert not (many == _shuffled(np.arange(100_000, dtype=np.int64), 8)).any()
+    assert not (many == uniform(np.arange(100_000, dtype=np.int64), 8)).any()
 
 
 def test_fewer_broken_constraints_replace_more() -> None:

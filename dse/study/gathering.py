@@ -1,0 +1,129 @@
+"""Taking grids of judged designs into a tally: what is counted is counted in the smallest shape, and only designs
+that may be on the front are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.evaluation.grid import Grid
+from dse.study.guards import guards_of
+from dse.study.tally import Tally
+
+__all__ = ["Gathering"]
+
+_LOOK = 256  # candidates of one grid at least that make it worth looking for better guards
+
+Mask = NDArray[np.bool_]
+
+
+class Gathering:
+    """Takes grids into one tally after another, and learns which designs are soon dismissed."""
+
+    def __init__(self, signs: list[float]) -> None:
+        self.signs = signs
+        self._guards = np.empty((0, len(signs)))
+        self._of: Tally | None = None
+
+    def take(self, grid: Grid, tally: Tally) -> None:
+        """Count a grid's legal designs, and keep what a tally keeps of them."""
+        if self._of is not tally:  # guards are designs of a tally
+            self._of, self._guards = tally, self._guards[:0]
+        if not grid.count:
+            return
+        tally.evaluated += grid.count
+        if grid.failed is not None:
+            tally.failed += grid.number(grid.failed)
+            numbers = grid.list(grid.failed)
+            positions = grid.positions(numbers)
+            tally.failures.add(positions.astype(np.float64), positions, {})
+        feasible = self._funnel(grid, tally)
+        found = grid.number(feasible)
+        if found:
+            tally.feasible += found
+            tally.relaxed.clear()
+            self._front(grid, tally, feasible)
+            self._present(grid, tally, feasible)
+        elif not tally.feasible:
+            numbers = grid.list(grid.sound)
+            tally.add_misses(grid.positions(numbers), grid.outcomes(numbers))
+
+    def _funnel(self, grid: Grid, tally: Tally) -> Mask:
+        """Count what each constraint loses; what is left is feasible."""
+        left = grid.sound
+        for at, broken in enumerate([*grid.broken, *grid.infinite]):
+            if broken is None or not broken.any():
+                continue
+            tally.alone[at] += grid.number(broken & grid.sound)
+            tally.in_order[at] += grid.number(broken & left)
+            left = left & ~broken
+        return left
+
+    # -- the front --------------------------------------------------------------------------------
+
+    def _front(self, grid: Grid, tally: Tally, feasible: Mask) -> None:
+        numbers = grid.list(self._unbeaten(grid, feasible))
+        if len(numbers):
+            values = self._values(grid, numbers)
+            positions = grid.positions(numbers)
+            tally.archive.add(values, positions)
+            if len(numbers) >= _LOOK:
+                self._guards = guards_of(tally.archive.to_arrays()[0], np.concatenate([values, self._guards]))
+        if tally.best.limit:
+            worst = tally.best.worst
+            own = tally.objective
+            inside = feasible if worst is None else feasible & self._at_most(grid, own, worst)
+            numbers = grid.list(inside)
+            tally.best.add(self._values(grid, numbers)[:, own], grid.positions(numbers), {})
+
+    def _values(self, grid: Grid, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The minimized objectives of designs, (n, k)."""
+        values = np.empty((len(numbers), len(self.signs)))
+        for at, sign in enumerate(self.signs):
+            values[:, at] = grid.pick(grid.objectives[at], numbers) * sign + 0.0
+        return values
+
+    def _unbeaten(self, grid: Grid, feasible: Mask) -> Mask:
+        """The feasible designs that no guard dominates."""
+        left = feasible
+        order = sorted(range(len(self.signs)), key=lambda at: np.size(grid.objectives[at]))
+        for guard in self._guards.tolist():
+            beaten: Any = True
+            for at in order:
+                beaten = beaten & self._at_least(grid, at, guard[at])
+            left = left & ~beaten
+        return left
+
+    def _at_least(self, grid: Grid, at: int, bound: float) -> Mask:
+        values, sign = grid.objectives[at], self.signs[at]
+        mask: Mask = values >= bound if sign > 0 else values <= -bound
+        return mask
+
+    def _at_most(self, grid: Grid, at: int, bound: float) -> Mask:
+        values, sign = grid.objectives[at], self.signs[at]
+        mask: Mask = values <= bound if sign > 0 else values >= -bound
+        return mask
+
+    # -- what occurs ------------------------------------------------------------------------------
+
+    def _present(self, grid: Grid, tally: Tally, feasible: Mask) -> None:
+        """Mark the values that occur among feasible designs, unless all are known to."""
+        names = tally.problem.names
+        missing = [at for at, seen in enumerate(tally.present) if len(seen) and not seen.all()]
+        if not missing:
+            return
+        whole = np.broadcast_to(feasible, grid.shape)
+        rows: Mask | None = None
+        for at in missing:
+            own = grid.digits.get(names[at])
+            if own is not None:
+                if rows is None:
+                    rows = np.logical_or.reduce(whole.reshape(-1, grid.shape[-1]), axis=0)
+                tally.present[at][own[rows]] = True
+            else:
+                axis, digits = grid.axis(names[at])
+                others = tuple(a for a in range(whole.ndim) if a != axis)
+                tally.present[at][digits[whole.any(axis=others)]] = True
