@@ -104,7 +104,7 @@ class BoxBounds:
         for group in plan.groups:
             values = self.evaluate(group.order, group.dimensions, box)
             for root in group.roots:
-                known[root] = self._reduced(root, values[root])
+                known[root] = self._reduced(values[root])
         for number in plan.rest:
             known[number] = self._from_arguments(number, box, known)
         return {root: known[root] for root in roots}
@@ -176,7 +176,8 @@ class BoxBounds:
 
     # -- bounds -------------------------------------------------------------------------------------
 
-    def _reduced(self, number: int, bulk: Bulk) -> Any:
+    @staticmethod
+    def _reduced(bulk: Bulk) -> Any:
         """Exact bounds of enumerated values; of texts and positions, the distinct ones."""
         values, undefined = bulk
         bad = (
@@ -220,12 +221,10 @@ class BoxBounds:
         return {Kind.NUMBER: ANYTHING, Kind.BOOL: ANY}.get(kind) if node.op != "position" else None
 
     def _axis(self, node: Node, box: Box) -> Any:
-        """A dimension of more values than are enumerated."""
+        """A dimension of more values than are enumerated with others."""
         at = self.problem.names.index(node.data)
-        if node.type.kind is not Kind.NUMBER:
-            return ANY if node.type.kind is Kind.BOOL else None
-        values = self.evaluate([self.problem.dimensions[at].node], [at], box)
-        return self._reduced(0, values[self.problem.dimensions[at].node])
+        number = self.problem.dimensions[at].node
+        return self._reduced(self.evaluate([number], [at], box)[number])
 
     def _compared(self, node: Node, args: Sequence[Any]) -> Truth:
         kind = self._nodes[node.args[0]].type.kind

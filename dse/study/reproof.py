@@ -12,17 +12,18 @@ contradicts the code is confirmed by the scalar evaluator. A box that takes too 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import State, judge
 from dse.evaluation.bulk import Bulk
-from dse.evaluation.scalar import evaluate_nodes
-from dse.evaluation.verdict import Judge, bound_broken, condition_holds, inside, member
+from dse.evaluation.scalar import Undefined, evaluate_nodes
+from dse.evaluation.verdict import Judge, bound_broken, broken_rule, condition_holds, inside, member
 from dse.problem import Design, Problem, Team
 from dse.study.boxbounds import Box, BoxBounds
 from dse.study.certificate import DOMINATED, INFINITE, JUDGED, OUTSIDE, RULES
@@ -41,6 +42,16 @@ PARTS = 96
 """Parts that a box may be cut into before it is left open."""
 
 _DRAWN = 4_096  # designs of a box that was left open, looked at for one that contradicts it
+
+
+_HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+    "holds": lambda condition, _: condition,
+}
 
 
 class Front(NamedTuple):
@@ -236,8 +247,8 @@ class Reprover:
                     open_[at[self.front.beats(outcomes.objectives[at])]] = False
         for row in np.flatnonzero(open_)[:1].tolist():
             design = self.problem.design_at([int(digits[name][row]) for name in self.problem.names])
-            if self._confirmed(code, design):
-                return self._sentence(code, design)
+            doubt = "" if self._confirmed(code, design) else " (the scalar evaluator does not agree)"
+            return self._sentence(code, design) + doubt
         return ""
 
     def _confirmed(self, code: int, design: Design) -> bool:
@@ -249,10 +260,15 @@ class Reprover:
             return evaluate_nodes(self.problem, design, [node])[node] is True
         if code == OUTSIDE:
             return True
-        verdict = judge(self.problem, design)
+        if broken_rule(self.problem, design) is not None:
+            return False
         if code >= RULES:
-            at = code - RULES - len(self.checks)
-            return verdict.state in (State.FEASIBLE, State.INFEASIBLE) and not verdict.violations[at]
+            bound = self.problem.constraints[code - RULES - len(self.checks)].bound
+            values = evaluate_nodes(self.problem, design, [bound.lhs, bound.rhs])
+            sides = values[bound.lhs], values[bound.rhs]
+            numbers = not any(isinstance(side, Undefined) or side != side for side in sides)
+            return numbers and bool(_HOLDS[bound.op](*sides))
+        verdict = judge(self.problem, design)
         if verdict.state is not State.FEASIBLE:
             return False
         return code == INFINITE or not self.front.beats(np.array([self._costs(verdict.objectives)]))[0]

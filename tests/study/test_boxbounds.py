@@ -200,6 +200,18 @@ def test_a_cell_that_is_not_enumerated_is_bounded_by_those_within_reach() -> Non
     assert bounder.bounds([node], ((2, 5), (3, 9)), 100)[node] == (23.0, 48.0, False)
 
 
+def test_truth_values_are_compared_without_enumeration() -> None:
+    build = Build().dimension("a", [False, True]).dimension("b", [False, True]).dimension("c", [0.0, 1.0])
+    build.metric("same", "1 if (a or c > 0) == (b or c > 0) else 0").minimize("same")
+    build.metric("other", "1 if (a or c > 0) != (b or c > 0) else 0")
+    problem = build.problem()
+    nodes = [problem.metrics[name].node for name in ("same", "other")]
+    bounder = BoxBounds(problem, problem.everything, nodes)
+    on = ((0, 2), (0, 2), (1, 2))
+    assert bounder.bounds(nodes, on, 1) == {nodes[0]: (1.0, 1.0, False), nodes[1]: (0.0, 0.0, False)}
+    assert bounder.bounds(nodes, ((0, 2), (0, 2), (0, 1)), 1)[nodes[0]] == (0.0, 1.0, False)
+
+
 def test_many_dimensions_are_enumerated_in_groups() -> None:
     build = Build()
     for at in range(70):
