@@ -104,6 +104,7 @@ class Run:
                     interrupts.asked or (self.timeout is not None and self.clock.elapsed >= self.timeout)
                 ),
                 certificate=recorder,
+                options=manifest.options,
             )
         if interrupts.asked and run.status == "stopped":
             self.interrupted = f"interrupted at {share:.1%} of the space"

@@ -10,18 +10,26 @@ from dse.evaluation.compiled.guards import look
 from dse.evaluation.compiled.loops import Loops
 from dse.expressions import Kind
 
-__all__ = ["SET_BITS", "Wanted", "count", "end_of", "miss", "search"]
+__all__ = ["NOTHING_MORE", "SET_BITS", "SET_FACTOR", "Wanted", "count", "end_of", "miss", "search"]
 
 SET_BITS = 12
 """The table of sets of missed constraints has 2**SET_BITS slots of three words: set, nearness, position."""
 
+SET_FACTOR = 0x9E3779B97F4A7C15
+"""A set times this has its slot in its highest bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search is to keep beside the front: the best of one objective (-1: of none), the positions of all ties."""
+    """What a search is to keep beside the front: the ``top`` best of one objective, the positions of all ties."""
 
-    best: int = -1
+    top: int = 0
+    objective: int = 0
     ties: bool = False
+
+
+NOTHING_MORE = Wanted()
+"""The front alone."""
 
 
 def count(loops: Loops, demands: Demands) -> None:
@@ -40,7 +48,9 @@ def count(loops: Loops, demands: Demands) -> None:
             continue
         first = str(len(conditions))
         for at in reversed(own):
-            first = coder.put(level, f"select i1 {_holds(coder, conditions[at], level)}, i64 {first}, i64 {at}")
+            first = coder.put(
+                level, f"select i1 {_holds(coder, conditions[at], level)}, i64 {first}, i64 {at}"
+            )
         state = coder.put(level, f"call i64 @llvm.smin.i64(i64 {state}, i64 {first})")
         settled = [at for at in range(len(levels)) if max(levels[:at], default=0) <= level]
         ended = coder.put(level, f"icmp sle i64 {state}, {max(settled)}")
@@ -108,8 +118,8 @@ def search(loops: Loops, demands: Demands, wanted: Wanted, end: int) -> None:
     costs = [_cost(loops, demands, at) for at in range(len(problem.objectives))]
     levels = [max(coder.level(demands.facts.supports[o.node]), end) for o in problem.objectives]
     last = loops.depth
-    if wanted.best >= 0:
-        _best(loops, costs[wanted.best], last)
+    if wanted.top:
+        _best(loops, costs[wanted.objective], last)
     look(loops, costs, levels, end, ties=wanted.ties)
 
 
@@ -257,7 +267,7 @@ def _hand_over(loops: Loops, nearness: str, mask: str, end: int) -> None:
     fewest = loops.read(end, "near.fewest")
     fewer = coder.put(end, f"icmp slt i64 {size}, {fewest}")
     as_few = coder.put(end, f"icmp eq i64 {size}, {fewest}")
-    hashed = coder.put(end, f"mul i64 {mask}, {_signed(0x9E3779B97F4A7C15)}")
+    hashed = coder.put(end, f"mul i64 {mask}, {_signed(SET_FACTOR)}")
     slot = coder.put(end, f"lshr i64 {hashed}, {64 - SET_BITS}")
     words = coder.put(end, f"mul i64 {slot}, 3")
     base = loops.element(end, loops.read(end, "near.sets", "ptr"), words, "i64")
@@ -309,4 +319,3 @@ def _nearness(loops: Loops, requirement: Requirement, missed: str, end: int) -> 
         violation = coder.put(end, f"select i1 {real}, double {excess}, double {double(5e-324)}")
     violation = coder.put(end, f"select i1 {missed}, double {violation}, double {zero}")
     return coder.put(end, f"fdiv double {violation}, {scale}")
-

@@ -274,7 +274,9 @@ class Coder:
             found = self.put(level, f"select i1 {key.text}, i64 {true}, i64 {false}")
         else:
             if len(positions) > _KEYS:
-                raise Declined(f"{table} has more than {_KEYS} numbers as keys, and is read at a computed one")
+                raise Declined(
+                    f"{table} has more than {_KEYS} numbers as keys, and is read at a computed one"
+                )
             found = "-1"
             for number, at in positions.items():
                 same = self.put(level, f"fcmp oeq double {key.text}, {double(float(number))}")
@@ -291,7 +293,10 @@ class Coder:
             known = self.put(level, f"call i64 @llvm.smax.i64(i64 {place.text}, i64 0)")
             index = self.put(level, f"mul i64 {index}, {size}")
             index = self.put(level, f"add i64 {index}, {known}")
-        blank: dict[Kind, tuple[Any, type]] = {Kind.NUMBER: (np.nan, np.float64), Kind.BOOL: (False, np.bool_)}
+        blank: dict[Kind, tuple[Any, type]] = {
+            Kind.NUMBER: (np.nan, np.float64),
+            Kind.BOOL: (False, np.bool_),
+        }
         empty, dtype = blank.get(node.type.kind, (-1, np.int64))
         codes = self.facts.evaluator.codes
         values = [empty if c is None else codes[c] if isinstance(c, str) else c for c in cells]
@@ -316,4 +321,3 @@ def _literal(value: Any) -> str:
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     return double(float(value)) if isinstance(value, np.floating) else str(int(value))
-

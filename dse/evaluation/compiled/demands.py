@@ -81,9 +81,7 @@ class Demands:
                 self.unbounded.append(at)
             if worst == -math.inf:
                 line = len(bounds) + at
-                self.requirements.append(
-                    Requirement(line, facts.supports[objective.node], objective=at)
-                )
+                self.requirements.append(Requirement(line, facts.supports[objective.node], objective=at))
 
     def _missable(self, bound: Bound) -> bool:
         """Whether some design may break a bound, by the ranges of its sides."""

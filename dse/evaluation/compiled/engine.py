@@ -51,16 +51,14 @@ class Compiled:
 
 
 @cache
-def _machine() -> Any:
-    """The processor that runs this."""
+def _host() -> tuple[Any, str, str]:
+    """The processor that runs this: its target, name and features."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
-    )
+    return target, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def compiled(text: str, names: Sequence[str]) -> Compiled:
@@ -68,11 +66,15 @@ def compiled(text: str, names: Sequence[str]) -> Compiled:
     import llvmlite.binding as llvm
 
     with _lock:
-        machine = _machine()
+        target, cpu, features = _host()
+        machine = target.create_target_machine(
+            cpu=cpu, features=features, opt=2, jit=True
+        )  # the engine's own
         module = llvm.parse_assembly(_HEAD + text + _TAIL)
         tuning = llvm.create_pipeline_tuning_options(speed_level=2)
         tuning.loop_vectorization = False
         tuning.slp_vectorization = False
+        tuning.loop_unrolling = False  # turns are long enough, and unrolled ones take long to compile
         builder = llvm.create_pass_builder(machine, tuning)
         builder.getModulePassManager().run(module, builder)
         engine = llvm.create_mcjit_compiler(module, machine)

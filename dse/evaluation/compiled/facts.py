@@ -35,7 +35,7 @@ class Facts:
     """The values that ``roots`` need, over a team's part of a problem's space.
 
     Dimensions are known by their number among those with more than one value for the team (``axes``), supports by a
-    bit for each. ``tables`` holds the values of small nodes, with one axis per dimension (of length 1 where the node
+    bit for each; ``strides`` is by how much a design's position grows with its place in each. ``tables`` holds the values of small nodes, with one axis per dimension (of length 1 where the node
     does not depend on it), ``ranges`` the range of each node.
 
     Raises:
@@ -51,6 +51,7 @@ class Facts:
         self.hull = [np.asarray(places, dtype=np.intp) for places in hull]
         self.axes = [at for at, places in enumerate(hull) if len(places) > 1]
         self.sizes = [len(hull[at]) for at in self.axes]
+        self.strides = [math.prod(self.sizes[bit + 1 :]) for bit in range(len(self.sizes))]
         if len(self.axes) > _AXES or not math.prod(len(places) for places in hull):
             raise Declined(f"it has more than {_AXES} dimensions, or no design")
         self.bits = {problem.names[at]: 1 << bit for bit, at in enumerate(self.axes)}
@@ -83,6 +84,17 @@ class Facts:
             found = self._grids[mask] = math.prod(s for bit, s in enumerate(self.sizes) if mask >> bit & 1)
         return found
 
+    def digits_of(self, positions: Array) -> dict[str, Array]:
+        """The value numbers, per dimension, of the designs at ``positions`` (n,)."""
+        found = {}
+        for at, (name, places) in enumerate(zip(self.problem.names, self.hull, strict=True)):
+            own = np.zeros(positions.shape, dtype=np.intp)
+            if name in self.bits:
+                bit = self.axes.index(at)
+                own = positions // self.strides[bit] % self.sizes[bit]
+            found[name] = places[own]
+        return found
+
     # -- tables -----------------------------------------------------------------------------------
 
     def _tabulate(self) -> dict[int, Bulk]:
@@ -91,7 +103,9 @@ class Facts:
             node, size = self.graph[n], self.grid(self.supports[n])
             needs = node.op in ("exp", "log", "log2", "pow", "contains") or node.type.kind is Kind.TEXTS
             if needs and size > TABLE_LIMIT:
-                raise Declined(f"{node.op} depends on {size:,} combinations; at most {TABLE_LIMIT:,} are tabulated")
+                raise Declined(
+                    f"{node.op} depends on {size:,} combinations; at most {TABLE_LIMIT:,} are tabulated"
+                )
             if size <= _TABULATED or (node.op in _TEXTLIKE | {"cell"} and size <= TABLE_LIMIT) or needs:
                 wanted.add(n)
             if n in wanted:

@@ -42,8 +42,19 @@ body:
 done:
   ret i64 %base
 }
+define internal double @above(double %x) alwaysinline {
+  %bits = bitcast double %x to i64
+  %zero = fcmp oeq double %x, 0.0
+  %positive = fcmp ogt double %x, 0.0
+  %step = select i1 %positive, i64 1, i64 -1
+  %moved = add i64 %bits, %step
+  %next = select i1 %zero, i64 1, i64 %moved
+  %y = bitcast i64 %next to double
+  ret double %y
+}
 """
-"""How many of ``count`` ascending lines, which start at index 1, are at most ``x``."""
+"""``rank``: how many of ``count`` ascending lines, which start at index 1, are at most ``x``. ``above``: the number after
+a finite ``x``."""
 
 
 def last_objective(levels: Sequence[int]) -> int:
@@ -136,13 +147,19 @@ def look(loops: Loops, costs: Sequence[str], levels: Sequence[int], end: int, *,
     between, on_lines = loops.read(level, "guard.limits", "ptr"), loops.read(level, "guard.exact", "ptr")
     table = coder.put(level, f"select i1 {exact}, ptr {on_lines}, ptr {between}")
     limit = coder.put(level, f"load double, ptr {loops.element(level, table, place, 'double')}")
+    below = loops.variable("below", "double")
+    coder.lines[level].append(f"store double {limit}, ptr {below}")
     position = f"%pos{depth}"
-    matters = coder.put(depth, f"fcmp olt double {costs[last]}, {limit}")
+    matters = coder.put(
+        depth, f"fcmp olt double {costs[last]}, {coder.put(depth, f'load double, ptr {below}')}"
+    )
     yes, no = loops.branch(depth, matters, likely=False)
     loops.label(depth, yes)
     if not ties:
         known = loops.element(depth, loops.read(depth, "guard.costs", "ptr"), place, "double")
-        same = coder.put(depth, f"fcmp oeq double {costs[last]}, {coder.put(depth, f'load double, ptr {known}')}")
+        same = coder.put(
+            depth, f"fcmp oeq double {costs[last]}, {coder.put(depth, f'load double, ptr {known}')}"
+        )
         tie, new = loops.branch(depth, coder.put(depth, f"and i1 {exact}, {same}"))
         loops.label(depth, tie)
         counts = loops.element(depth, loops.read(depth, "tie.counts", "ptr"), place, "i64")
@@ -153,6 +170,9 @@ def look(loops: Loops, costs: Sequence[str], levels: Sequence[int], end: int, *,
         coder.lines[depth] += [f"store i64 {more}, ptr {counts}", f"store i64 {first}, ptr {firsts}"]
         loops.goto(depth, no)
         loops.label(depth, new)
+    # The other objectives are the same until the grid is looked at again: nothing worse can matter.
+    just_above = coder.put(depth, f"call double @above(double {costs[last]})")
+    coder.lines[depth].append(f"store double {just_above}, ptr {below}")
     loops.emit(depth, "front", [("i64", position), *(("double", cost) for cost in costs)])
     loops.goto(depth, no)
     loops.label(depth, no)

@@ -17,8 +17,10 @@ __all__ = ["ANYTHING", "OPERATIONS", "TRUTH", "Range"]
 
 
 class Range(NamedTuple):
-    """``low`` to ``high`` (0 and 1 for truth values); ``nan``: can be NaN; ``reasons``: a set of bits,
-    NAN_READ and MISSING, of why it can be undefined."""
+    """``low`` to ``high`` (0 and 1 for truth values); ``nan``: it can be NaN.
+
+    ``reasons``: a set of bits, NAN_READ and MISSING, of why it can be undefined.
+    """
 
     low: float
     high: float
@@ -100,8 +102,8 @@ def _rounded(function: Callable[[float], int]) -> Callable[[Range], Range]:
 
 
 def _sqrt(a: Range) -> Range:
-    ends = (math.sqrt(max(x, 0.0)) for x in (a.low, a.high))
-    return Range(*ends, a.nan or a.low < 0.0, a.reasons)
+    low, high = (math.sqrt(max(x, 0.0)) for x in (a.low, a.high))
+    return Range(low, high, a.nan or a.low < 0.0, a.reasons)
 
 
 def _min(a: Range, b: Range) -> Range:

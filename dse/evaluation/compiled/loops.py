@@ -48,16 +48,18 @@ class Loops:
         self.idle = idle
         self.slots = Slots()
         self.counters: list[str] = []
+        self.variables: list[str] = []
         inner = [math.prod(self.sizes[level + 1 :]) for level in range(self.depth + 1)]
         self.inner = [size * idle for size in inner]
-        self.split = next(level for level in range(1, self.depth + 1) if inner[level] <= PIECE or level == self.depth)
+        self.split = next(
+            level for level in range(1, self.depth + 1) if inner[level] <= PIECE or level == self.depth
+        )
         self.length = math.prod(self.sizes[1 : self.split + 1])
-        strides = _strides(facts)
         self.tracked = tracked
         if tracked:
             self.counter("feasible")
         for level in range(1, self.depth + 1):
-            self._start(level, strides[coder.order[level - 1]])
+            self._start(level, facts.strides[coder.order[level - 1]])
 
     def _start(self, level: int, stride: int) -> None:
         put = self.coder.lines[level].append
@@ -80,6 +82,11 @@ class Loops:
         if name not in self.counters:
             self.counters.append(name)
         return f"%count.{name}"
+
+    def variable(self, name: str, kind: str) -> str:
+        """A variable of the function's own."""
+        self.variables.append(f"%own.{name} = alloca {kind}")
+        return f"%own.{name}"
 
     def bump(self, level: int, name: str, by: str) -> None:
         """Add to a count."""
@@ -144,6 +151,7 @@ class Loops:
         out = [f"define i32 @{self.function}(ptr %slots, i64 %start, i64 %stop) {{", "entry:"]
         for name in self.counters:
             out += [f"%count.{name} = alloca i64", f"store i64 0, ptr %count.{name}"]
+        out += self.variables
         out += self.coder.lines[0]
         out += ["br label %outer", *self._outer()]
         for level in range(self.split, self.depth + 1):
@@ -226,7 +234,11 @@ class Loops:
 
     def _exit(self) -> list[str]:
         out = ["exit_early:", "br label %exit", "exit:"]
-        early = "[ 1, %exit_early ]" if any("%exit_early" in line for lines in self.coder.lines for line in lines) else None
+        early = (
+            "[ 1, %exit_early ]"
+            if any("%exit_early" in line for lines in self.coder.lines for line in lines)
+            else None
+        )
         if early is None:
             out = ["exit:", "%answer = add i32 0, 0"]
         else:
@@ -240,12 +252,3 @@ class Loops:
                 f"store i64 %exit.s{at}, ptr %exit.p{at}",
             ]
         return [*out, "ret i32 %answer", "}"]
-
-
-def _strides(facts: Facts) -> list[int]:
-    """By how much a design's position grows with the place in each dimension."""
-    strides, step = [], 1
-    for size in reversed(facts.sizes):
-        strides.append(step)
-        step *= size
-    return strides[::-1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation.bulk import Array
 from dse.evaluation.compiled import bodies
-from dse.evaluation.compiled.bodies import SET_BITS, Wanted
+from dse.evaluation.compiled.bodies import NOTHING_MORE, SET_BITS, SET_FACTOR, Wanted
 from dse.evaluation.compiled.coder import Coder
 from dse.evaluation.compiled.demands import Demands
 from dse.evaluation.compiled.engine import CALLBACK, available, compiled
@@ -22,12 +22,13 @@ from dse.evaluation.compiled.loops import Loops
 from dse.evaluation.compiled.order import Sample, best_order, first_order
 from dse.problem import Problem, Team
 
-__all__ = ["ROOM", "Memory", "Nest", "Work"]
+__all__ = ["ROOM", "Memory", "Nest", "Work", "empty_sets", "set_slot"]
 
 ROOM = 8192
 """Designs that a buffer holds before it is taken over."""
 
 _NESTS = 8  # that are held ready in a process
+_LARGEST = np.iinfo(np.int64).max
 _SETS = 62  # constraints of which sets fit a word
 POSITION_LIMIT = 2**62
 
@@ -35,23 +36,28 @@ POSITION_LIMIT = 2**62
 class Work:
     """One compiled function, and what it says of its slots.
 
-    ``length`` combinations of outer loops, of ``inner`` designs or so each, are its work; ``order`` its loops, as the
-    numbers of dimensions of the problem; ``idle`` the dimensions that it does not loop over.
+    ``length`` combinations of the ``split`` outermost loops are its work; ``order`` its loops, as the numbers of
+    dimensions of the problem. Each turn of the innermost stands for ``idle_weight`` designs, which differ in the dimensions
+    ``idle`` alone. ``inner_strides`` are, by (stride, size), the places among positions of all dimensions inside level
+    ``tracked``.
     """
 
     def __init__(self, loops: Loops, run: Callable[[int, int, int], int]) -> None:
         facts = loops.facts
         self.run = run
+        self.split = loops.split
         self.slots = dict(loops.slots.places)
         self.counters = list(loops.counters)
         self.length = loops.length
-        self.inner = loops.inner[loops.split]
         self.idle_weight = loops.idle
         self.depth = loops.depth
         self.tracked = loops.tracked
         self.order = [facts.axes[d] for d in loops.coder.order]
         self.sizes = loops.sizes[1:]
-        self.idle = [at for at in facts.axes if at not in self.order]
+        idle = [d for d in range(len(facts.axes)) if d not in loops.coder.order]
+        self.idle = tuple(facts.axes[d] for d in idle)
+        inner = [*idle, *loops.coder.order[loops.tracked :]]
+        self.inner_strides = sorted((facts.strides[d], facts.sizes[d]) for d in inner)
 
 
 class Nest:
@@ -64,7 +70,7 @@ class Nest:
         Declined: llvmlite is not installed, or the problem cannot be compiled; the message says why.
     """
 
-    def __init__(self, problem: Problem, team: Team, wanted: Wanted = Wanted()) -> None:
+    def __init__(self, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE) -> None:
         if not available():
             raise Declined("llvmlite is not installed")
         if math.prod(len(axis) for axis in team.hull(problem.sizes)) > POSITION_LIMIT:
@@ -87,7 +93,7 @@ class Nest:
         self._compile()
 
     @classmethod
-    def of(cls, problem: Problem, team: Team, wanted: Wanted = Wanted()) -> Nest:
+    def of(cls, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE) -> Nest:
         """The loops of a problem and a team, from those that were used last if they are among them."""
         key = (problem.digest, team.boxes, wanted)
         nest = _nests.get(key)
@@ -150,7 +156,9 @@ class Memory:
         room: designs that a buffer holds.
     """
 
-    def __init__(self, work: Work, buffers: dict[str, int], flush: Callable[[], None], room: int = ROOM) -> None:
+    def __init__(
+        self, work: Work, buffers: dict[str, int], flush: Callable[[], None], room: int = ROOM
+    ) -> None:
         """``buffers``: their names, and the words of a row."""
         self.work = work
         self.words = np.zeros(max(1, len(work.slots)), dtype=np.int64)
@@ -163,7 +171,9 @@ class Memory:
         for name, rows in self.rows.items():
             self.point(f"{name}.rows", rows)
             self.set(f"{name}.room", room)
-        self.present = {level: np.zeros(work.sizes[level - 1], dtype=np.uint8) for level in range(1, work.tracked + 1)}
+        self.present = {
+            level: np.zeros(work.sizes[level - 1], dtype=np.uint8) for level in range(1, work.tracked + 1)
+        }
         for level, seen in self.present.items():
             self.point(f"present.{level}", seen)
         self.grid: Grid | None = None
@@ -185,12 +195,15 @@ class Memory:
 
     # -- slots ------------------------------------------------------------------------------------
 
-    def set(self, name: str, value: int | float) -> None:
+    def set(self, name: str, value: int) -> None:
         """Write a slot, if the function has it."""
         place = self.work.slots.get(name)
         if place is not None:
-            words: NDArray[Any] = self.words.view(np.float64) if isinstance(value, float) else self.words
-            words[place] = value
+            self.words[place] = value
+
+    def set_number(self, name: str, value: float) -> None:
+        """Write a slot that holds a double."""
+        self.set(name, int(np.float64(value).view(np.int64)))
 
     def get(self, name: str) -> int:
         """Read a slot; 0 if the function does not have it."""
@@ -207,6 +220,24 @@ class Memory:
         count = self.get(f"{buffer}.count")
         self.set(f"{buffer}.count", 0)
         found: NDArray[np.int64] = self.rows[buffer][:count].copy()
+        return found
+
+    def forget(self) -> None:
+        """Empty all buffers and counts, after a piece that was broken off."""
+        for name in self.rows:
+            self.set(f"{name}.count", 0)
+        self.counts()
+        self.seen()
+        if self.grid is not None:
+            self.tie_counts[:] = 0
+            self.tie_firsts[:] = _LARGEST
+
+    def seen(self) -> dict[int, NDArray[np.bool_]]:
+        """Per dimension, which places led to a feasible design since the last call."""
+        found = {}
+        for level, noted in self.present.items():
+            found[self.work.order[level - 1]] = noted.astype(np.bool_)
+            noted[:] = 0
         return found
 
     def counts(self) -> dict[str, int]:
@@ -229,7 +260,7 @@ class Memory:
         for name in ("limits", "exact", "costs"):
             self.point(f"guard.{name}", getattr(grid, name))
         self.tie_counts = np.zeros(grid.costs.size, dtype=np.int64)
-        self.tie_firsts = np.full(grid.costs.size, np.iinfo(np.int64).max, dtype=np.int64)
+        self.tie_firsts = np.full(grid.costs.size, _LARGEST, dtype=np.int64)
         self.point("tie.counts", self.tie_counts)
         self.point("tie.firsts", self.tie_firsts)
 
@@ -240,13 +271,18 @@ class Memory:
         vectors = np.array([self.grid.vector(int(at), last) for at in places])
         firsts, counts = self.tie_firsts[places], self.tie_counts[places]
         self.tie_counts[places] = 0
-        self.tie_firsts[places] = np.iinfo(np.int64).max
+        self.tie_firsts[places] = _LARGEST
         return vectors, firsts, counts
 
 
-def sets() -> NDArray[np.int64]:
-    """An empty table of sets of missed constraints."""
+def empty_sets() -> NDArray[np.int64]:
+    """A table of sets of missed constraints: the set, the nearness of its best design (a double), and its position."""
     return np.zeros((2**SET_BITS, 3), dtype=np.int64)
+
+
+def set_slot(mask: int) -> int:
+    """The slot of a set."""
+    return (mask * SET_FACTOR % 2**64) >> (64 - SET_BITS)
 
 
 def _address_of(callback: Any) -> int:

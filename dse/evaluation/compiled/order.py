@@ -40,7 +40,9 @@ class Sample:
         digits = {}
         for at, name in enumerate(problem.names):
             hull = facts.hull[at]
-            column = self.places[:, facts.axes.index(at)] if at in facts.axes else np.zeros(size, dtype=np.intp)
+            column = (
+                self.places[:, facts.axes.index(at)] if at in facts.axes else np.zeros(size, dtype=np.intp)
+            )
             digits[name] = hull[column]
         self.digits = digits
         values = facts.evaluator.evaluate(digits)
@@ -72,7 +74,7 @@ class _Costs:
     def __init__(self, facts: Facts, demands: Demands, sample: Sample, dims: Sequence[int]) -> None:
         self.dims = list(dims)
         self.logs = np.log([facts.sizes[d] for d in dims])
-        roots = [n for n in demands.roots] + [c.node for c in demands.conditions if c.node >= 0]
+        roots = [*demands.roots] + [c.node for c in demands.conditions if c.node >= 0]
         work: dict[int, float] = defaultdict(float)
         for mask, cost in _work(facts, roots):
             work[mask] += cost
@@ -84,9 +86,7 @@ class _Costs:
         late = [r.support for r in demands.requirements] + [facts.supports[n] for n in demands.fallible]
         late += [objectives[at] for at in demands.unbounded] + [c.support for c in demands.conditions]
         self.late = self._rows(late)
-        fates, counts = np.unique(
-            np.column_stack([sample.broken, sample.lost]), axis=0, return_counts=True
-        )
+        fates, counts = np.unique(np.column_stack([sample.broken, sample.lost]), axis=0, return_counts=True)
         self.broken, self.lost = fates[:, :-1], fates[:, -1]
         self.shares = counts / counts.sum()
         self.least = 0.3 / counts.sum()
@@ -176,7 +176,7 @@ def _improved(costs: _Costs, order: list[int]) -> tuple[float, list[int]]:
         moved = []
         for at in range(n):
             rest = order[:at] + order[at + 1 :]
-            moved += [rest[:to] + [order[at]] + rest[to:] for to in range(n) if to != at]
+            moved += [[*rest[:to], order[at], *rest[to:]] for to in range(n) if to != at]
         if not moved:
             break
         found = costs.of(_levels_of(moved))
