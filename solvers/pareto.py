@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from dse.errors import InputError
 from dse.problem import Problem, Team
+from dse.study.gap import Standing
 from dse.study.solver import ExactSearch, ExactSolver
 
+from .branching.gap import standing
+from .branching.misses import Misses
 from .branching.searching import Plan, Search
 from .exhaustive import refusal
 
@@ -12,18 +19,53 @@ __all__ = ["Pareto"]
 
 
 class Pareto(ExactSolver):
-    """The exact front, without evaluating what a bound rules out."""
+    """The exact front, without evaluating what a bound rules out.
+
+    With the option ``epsilon``, an epsilon-front: for every feasible design y some point f of it has
+    f <= y + epsilon * abs(y) in every (minimized) objective.
+    """
 
     name = "pareto"
     title = "the exact front by branch and bound, with proof"
     needs = frozenset({"bulk", "bounds"})
     options = frozenset({"epsilon"})
 
+    def __init__(self) -> None:
+        self._search: Search | None = None
+
     def refuse(self, problem: Problem, team: Team) -> str | None:
         """Refuse what cannot be enumerated."""
         return refusal(problem, team)
 
     def explore(self, search: ExactSearch) -> None:
-        """Search box after box."""
-        plan = Plan(search.problem, search.team, search.tally.seed)
-        Search(search, plan).run()
+        """Search box after box; with nothing feasible, go on for the nearest misses."""
+        plan = Plan(search.problem, search.team, search.tally.seed, _epsilon(search.options))
+        state = search.state or {}
+        if "misses" not in state:
+            self._search = Search(search, plan)
+            self._search.run()
+            self._search = None
+        if not search.tally.feasible and search.problem.constraints:
+            Misses(search, plan).run()
+
+    def standing(self, search: ExactSearch) -> Standing | None:
+        """What the boxes that wait may still hold, and the designs that the search began with."""
+        return None if self._search is None else standing(self._search)
+
+
+def _epsilon(options: Mapping[str, Any]) -> float:
+    """The option ``epsilon``.
+
+    Raises:
+        InputError: it is no number from 0 to below 1.
+    """
+    asked = options.get("epsilon", 0.0)
+    try:
+        epsilon = float(asked)
+    except (TypeError, ValueError):
+        epsilon = -1.0
+    if isinstance(asked, bool) or not 0.0 <= epsilon < 1.0:
+        raise InputError(
+            f"option epsilon must be a number from 0 to below 1, such as 0.01, but got {asked!r}"
+        )
+    return epsilon

@@ -16,6 +16,7 @@ from dse.problem import Design, Problem, Team
 
 if TYPE_CHECKING:
     from dse.study.certificate import Recorder
+    from dse.study.gap import Standing
     from dse.study.tally import Tally
     from dse.study.trial import Trial
 
@@ -110,6 +111,10 @@ class ExactSolver(Solver):
     @abstractmethod
     def explore(self, search: ExactSearch) -> None:
         """Account for every design of ``search.team`` in ``search.tally``, from ``search.state`` on."""
+
+    def standing(self, search: ExactSearch) -> Standing | None:
+        """After :meth:`explore` was stopped: what is known beyond the tally; None when that is nothing."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,18 @@ from dse.evaluation.bounds import Boxes, Frame
 
 from .guard import Guard
 
-__all__ = ["ABSENT", "DOMINATED", "FIRST", "INFINITE", "JUDGED", "OPEN", "OUTSIDE", "Expanded", "Tree"]
+__all__ = [
+    "ABSENT",
+    "DOMINATED",
+    "FIRST",
+    "INFINITE",
+    "JUDGED",
+    "OPEN",
+    "OUTSIDE",
+    "Expanded",
+    "Tree",
+    "Wanted",
+]
 
 OPEN, ABSENT, OUTSIDE, JUDGED, DOMINATED, INFINITE, FIRST = range(7)
 """What a child is; from ``FIRST`` on, the number of the rule, then of the constraint, that it breaks."""
@@ -21,21 +33,23 @@ OPEN, ABSENT, OUTSIDE, JUDGED, DOMINATED, INFINITE, FIRST = range(7)
 _SPARSE = 0.5
 """Below this share of children alive, the rest is computed for those alone."""
 
-Codes = NDArray[np.uint8] | NDArray[np.uint16]
+Wanted: TypeAlias = Callable[[NDArray[np.float64], Mapping[int, NDArray[np.intp]]], NDArray[np.bool_]]
+"""Of boxes given by their lower bounds (k, n) and digits, those that are wanted (n,)."""
+
+Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 @dataclass
 class Expanded:
     """The children of some boxes.
 
-    ``codes`` (n, children); ``counts`` designs per code; of the open children, in row-major order: ``rows``
-    (depth + 1, m) their digits and ``lows`` (k, m) their lower bounds.
+    ``codes`` (n, children); of the open children, in row-major order: ``rows`` (depth + 1, m) their digits and ``lows``
+    (k, m) their lower bounds.
     """
 
     codes: Codes
     rows: NDArray[np.uint8]
     lows: NDArray[np.float64]
-    counts: dict[int, int] = field(default_factory=dict)
 
 
 class Tree:
@@ -87,6 +101,15 @@ class Tree:
             return common * (rows.shape[1] if which is None else int(np.count_nonzero(which)))
         return common * int((factors if which is None else factors[which]).sum())
 
+    def width(self, depth: int) -> int:
+        """How many children a box of this depth has."""
+        return self.grid.axes[self.order[depth]].size
+
+    def places(self, rows: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+        """The places on the hull, per dimension, of the first design of boxes (depth, n)."""
+        columns = {self.order[at]: rows[at].astype(np.intp) for at in range(len(rows))}
+        return self.grid.places(columns, rows.shape[1])
+
     # -- expanding ------------------------------------------------------------------------------------
 
     def frame(self, rows: NDArray[np.uint8], child: int | None) -> Frame:
@@ -95,18 +118,25 @@ class Tree:
         return self.boxes.frame(columns, child, rows.shape[1])
 
     def expand(
-        self, rows: NDArray[np.uint8], guard: Guard, *, child: int | None = None, prune: bool = True
+        self,
+        rows: NDArray[np.uint8],
+        guard: Guard,
+        *,
+        child: int | None = None,
+        prune: bool = True,
+        wanted: Wanted | None = None,
     ) -> Expanded:
         """What the children of boxes (depth, n) are, along the next axis of the order or ``child``.
 
         Args:
             prune: whether constraints and the front discard boxes; rules always do.
+            wanted: says which boxes are kept although the front beats them.
         """
         boxes, n = self.boxes, rows.shape[1]
         axis = self.order[len(rows)] if child is None else child
         width = self.grid.axes[axis].size
         frame = self.frame(rows, axis)
-        codes = np.zeros((n, width), dtype=self.dtype)
+        codes: Any = np.zeros((n, width), dtype=self.dtype)
         alive = self._present(rows, axis, codes)
         inside, rules = boxes.legal(frame)
         alive = _mark(codes, alive, inside, OUTSIDE)
@@ -117,7 +147,7 @@ class Tree:
         lows = np.empty((k, 0))
         if prune and flat.size:
             sparse = flat.size < _SPARSE * alive.size
-            own: Codes = codes
+            own: Any = codes
             if sparse:
                 frame, flat = frame.narrowed(alive, boxes.program.carried[0])
                 own = np.zeros((flat.size, 1), dtype=self.dtype)
@@ -130,7 +160,7 @@ class Tree:
                     sparse = True
                     own = np.zeros((flat.size, 1), dtype=self.dtype)
                     alive = np.ones((flat.size, 1), dtype=np.bool_)
-                lows = self._bounded(frame, own, alive, guard)
+                lows = self._bounded(frame, own, alive, guard, wanted)
             if sparse:
                 codes.reshape(-1)[flat] = own[:, 0]
         elif flat.size:
@@ -142,7 +172,9 @@ class Tree:
         children[-1] = digits
         return Expanded(codes, children, lows)
 
-    def _bounded(self, frame: Frame, own: Codes, alive: NDArray[np.bool_], guard: Guard) -> NDArray[np.float64]:
+    def _bounded(
+        self, frame: Frame, own: Codes, alive: NDArray[np.bool_], guard: Guard, wanted: Wanted | None
+    ) -> NDArray[np.float64]:
         """The lower bounds of the boxes that stay open; the others get their code."""
         bounds = self.boxes.objectives(frame)
         shape = alive.shape
@@ -153,8 +185,10 @@ class Tree:
             full = np.broadcast_to(bound, shape).reshape(-1)
             lows[at] = full if everything else full[flat]
         infinite = (lows == np.inf).any(axis=0)
-        beaten = guard.dominates(lows)
+        beaten = guard.dominates(lows) | np.isnan(lows).any(axis=0)  # NaN: nothing in the box is legal
         codes = own.reshape(-1)
+        if wanted is not None and beaten.any():
+            beaten &= ~wanted(lows, frame.narrowed(alive, [])[0].columns)
         if infinite.any():
             beaten &= ~infinite
             codes[flat[infinite]] = INFINITE
@@ -215,11 +249,14 @@ class Tree:
 def _times(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     """The product of two factors, as Python integers where 64 bits could be too few."""
     if a.dtype == object or float(a.max(initial=0)) * float(b.max(initial=0)) >= 2.0**40:
-        return a.astype(object) * b.astype(object)
+        product: NDArray[np.int64] = a.astype(object) * b.astype(object)
+        return product
     return a * b
 
 
-def _mark(codes: Codes, alive: NDArray[np.bool_], possible: NDArray[np.bool_], code: int) -> NDArray[np.bool_]:
+def _mark(
+    codes: Codes, alive: NDArray[np.bool_], possible: NDArray[np.bool_], code: int
+) -> NDArray[np.bool_]:
     """Give ``code`` to what is alive and not possible; return what is still alive."""
     if possible.all():
         return alive

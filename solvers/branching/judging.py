@@ -24,7 +24,9 @@ class Points:
         self._judge = Judge(self.problem)
         self._metrics = BulkEvaluator(self.problem, self._judge.roots)
         checks = [rule.check for rule in self.problem.rules]
-        self._rules = BulkEvaluator(self.problem, [*checks, *(c.node for box in self.team.boxes for c in box.where)])
+        self._rules = BulkEvaluator(
+            self.problem, [*checks, *(c.node for box in self.team.boxes for c in box.where)]
+        )
 
     def digits(self, places: list[NDArray[np.int64]]) -> dict[str, NDArray[np.intp]]:
         """The value numbers per dimension."""

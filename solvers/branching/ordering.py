@@ -39,7 +39,7 @@ def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[
             found = tree.expand(rows, guard, child=axis).rows
             size = grid.axes[axis].size
             share = found.shape[1] / rows.shape[1]
-            score = (math.log(share) / math.log(size) if share else -math.inf), axis
+            score = (math.log(share) / math.log(max(size, 2)) if share else -math.inf), axis
             if best is None or score < best:
                 best, kept = score, found
         assert best is not None

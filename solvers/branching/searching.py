@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,9 @@ from dse.problem import Problem, Team
 from dse.study.dominance import covered
 from dse.study.front import Archive
 from dse.study.solver import ExactSearch
-from dse.study.tally import Tally
+from dse.study.tally import BEATEN, Tally
 
-from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree
+from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree, Wanted
 from .guard import Guard
 from .judging import Points
 from .ordering import sampled_order
@@ -51,7 +53,7 @@ class Batch:
 
     def pack(self) -> list[Any]:
         """As JSON values."""
-        packed = base64.b64encode(zlib.compress(np.ascontiguousarray(self.rows), 1)).decode()
+        packed = base64.b64encode(zlib.compress(self.rows.tobytes(), 1)).decode()
         return [self.number, self.start, list(self.rows.shape), packed]
 
     @classmethod
@@ -65,7 +67,7 @@ class Batch:
 class Plan:
     """What the search of a problem needs, and does not change while it runs.
 
-    It follows from the problem, team and seed alone: ``start`` are vectors of feasible designs, ``tree`` has the order.
+    It follows from the problem, team and seed alone: ``start`` are feasible designs, ``tree`` has the order.
     """
 
     def __init__(self, problem: Problem, team: Team, seed: int, epsilon: float = 0.0) -> None:
@@ -74,7 +76,7 @@ class Plan:
         self.epsilon = epsilon
         rng = np.random.default_rng(seed)
         self.start = seeds(self.boxes, self.points, rng)
-        self.tree = Tree(self.boxes, sampled_order(self.boxes, Guard(self.start, epsilon), rng))
+        self.tree = Tree(self.boxes, sampled_order(self.boxes, Guard(self.start.values, epsilon), rng))
 
 
 class Search:
@@ -86,19 +88,27 @@ class Search:
         self.tree = plan.tree
         self.problem = search.problem
         self.total = plan.boxes.grid.total
-        self.idle = 1
-        for axis in {plan.boxes.grid.axes[a].dimension for a in plan.boxes.idle}:
-            self.idle *= plan.boxes.grid.sizes[axis]
+        self._spare(search.tally)
         self.best = Archive(len(self.problem.objectives))
         self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))] if self.total else []
         self.batches = 1
         self.done = 0
         self.boxes = 0
+        self.worst = plan.start.worst
         if search.state is not None:
             self._resume(search.state)
-        self._learn(plan.start)
+        self._learn(plan.start.values)
         self._learn(search.tally.archive.to_arrays()[0])
         self.guard = Guard(self.best.to_arrays()[0], plan.epsilon)
+
+    def _spare(self, tally: Tally) -> None:
+        """Let one design stand for all that differ in idle dimensions alone."""
+        grid = self.plan.boxes.grid
+        tally.idle = tuple(sorted({grid.axes[axis].dimension for axis in self.plan.boxes.idle}))
+        tally.weight = math.prod(grid.sizes[d] for d in tally.idle)
+        for d in tally.idle:
+            if len(tally.present[d]):
+                tally.present[d][grid.hull[d]] = True
 
     # -- state ----------------------------------------------------------------------------------------
 
@@ -109,11 +119,13 @@ class Search:
             "batches": self.batches,
             "done": self.done,
             "boxes": self.boxes,
+            "worst": self.worst.tolist(),
         }
 
     def _resume(self, state: Mapping[str, Any]) -> None:
         self.stack = [Batch.unpack(data) for data in state["stack"]]
         self.batches, self.done, self.boxes = state["batches"], state["done"], state["boxes"]
+        self.worst = np.array(state["worst"])
 
     def _learn(self, values: NDArray[np.float64]) -> bool:
         """Take in vectors of feasible designs; whether any was new."""
@@ -130,22 +142,48 @@ class Search:
 
     def run(self) -> None:
         """Search until nothing waits."""
+        if self.search.certificate is not None and self.search.state is None:
+            order = [self.tree.grid.axes[axis] for axis in self.tree.order]
+            self.search.certificate.begin(order, self.plan.epsilon)
         with ThreadPoolExecutor(self.search.workers) as pool:
             while self.stack:
                 steps = list(self._steps())
-                guard = self.guard
+                expand = partial(self._expand, guard=self.guard, wanted=self._wanted())
                 if len(steps) > 1 and self.search.workers > 1:
-                    found = list(pool.map(lambda step: self.tree.expand(step.rows, guard), steps))
+                    found = list(pool.map(expand, steps))
                 else:
-                    found = [self.tree.expand(step.rows, guard) for step in steps]
+                    found = [expand(step) for step in steps]
                 self._take(steps, found)
                 self.search.tick(self.state, self.done / self.total)
+
+    def _expand(self, step: Batch, *, guard: Guard, wanted: Wanted | None) -> Expanded:
+        return self.tree.expand(step.rows, guard, wanted=wanted)
+
+    def _wanted(self) -> Wanted | None:
+        """What keeps a box that may hold one of the best designs of one objective, when those are to be listed."""
+        tally = self.search.tally
+        if not tally.best.limit:
+            return None
+        best = tally.best.arrays()
+        if len(best["keys"]) < tally.best.limit:
+            return lambda lows, columns: np.ones(lows.shape[1], dtype=np.bool_)
+        key, position, objective = best["keys"][-1], best["positions"][-1], tally.objective
+
+        def wanted(lows: NDArray[np.float64], columns: Mapping[int, NDArray[np.intp]]) -> NDArray[np.bool_]:
+            found: NDArray[np.bool_] = lows[objective] < key
+            equal = np.flatnonzero(lows[objective] == key)
+            if equal.size:
+                own = {axis: column[equal] for axis, column in columns.items()}
+                lowest = self.plan.points.positions(self.tree.grid.places(own, equal.size))
+                found[equal] = lowest < position
+            return found
+
+        return wanted
 
     def _steps(self) -> Iterator[Batch]:
         """The batches of the next round, taken off the stack: parts of its top, of one depth."""
         depth = len(self.stack[-1].rows)
-        width = self.tree.grid.axes[self.tree.order[depth]].size if self.tree.order else 1
-        most = max(1, CHILDREN // width)
+        most = max(1, CHILDREN // self.tree.width(depth))
         for _ in range(_ROUND):
             if not self.stack or len(self.stack[-1].rows) != depth:
                 return
@@ -177,8 +215,7 @@ class Search:
     def _judge(self, expanded: Expanded) -> bool:
         """Judge the designs that were reached, and give them their codes; whether a new vector was among them."""
         points, rows, tally = self.plan.points, expanded.rows, self.search.tally
-        columns = {axis: rows[at].astype(np.intp) for at, axis in enumerate(self.tree.order)}
-        places = self.tree.grid.places(columns, rows.shape[1])
+        places = self.tree.places(rows)
         digits = points.digits(places)
         codes = points.codes(digits, rows.shape[1])
         flat = expanded.codes.reshape(-1)
@@ -190,8 +227,10 @@ class Search:
             places = [place[legal] for place in places]
             digits = {name: column[legal] for name, column in digits.items()}
         outcomes = points.outcomes(digits, legal.size)
-        tally.add(points.positions(places), outcomes, digits, weight=self.idle)
-        return self._learn(outcomes.objectives[outcomes.feasible])
+        tally.add(points.positions(places), outcomes, digits)
+        found = outcomes.objectives[outcomes.feasible]
+        self.worst = np.maximum(self.worst, found.max(axis=0, initial=-np.inf))
+        return self._learn(found)
 
     def _account(self, code: int, count: int) -> None:
         """Count the designs of a closed box."""
@@ -200,7 +239,7 @@ class Search:
         if code == OUTSIDE:
             tally.outside += count
         elif code == DOMINATED:
-            tally.prune("dominated by the front", count)
+            tally.prune(BEATEN, count)
         elif code == INFINITE:
             tally.prune("objective not finite", count)
         elif FIRST <= code < self.tree.first_constraint:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from .expanding import JUDGED, Tree
 from .guard import Guard
 from .judging import Points
 
-__all__ = ["seeds"]
+__all__ = ["Seeds", "seeds"]
 
 _BEAM = 1_024  # boxes kept at each depth of the dive
 _DIVES = 2
@@ -21,11 +23,23 @@ _IMPROVED = 120  # designs of the front whose neighbours are tried in a round
 _PAIRS = 60  # moves in two dimensions tried from each
 
 
-def seeds(boxes: Boxes, points: Points, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Vectors of feasible designs, non-dominated among themselves, shape (f, k); each is of a real design."""
+class Seeds(NamedTuple):
+    """Feasible designs, non-dominated among themselves.
+
+    ``values`` (f, k) their vectors, ``positions`` (f,) where they are, ``worst`` (k,) the worst values of all that were tried.
+    """
+
+    values: NDArray[np.float64]
+    positions: NDArray[Any]
+    worst: NDArray[np.float64]
+
+
+def seeds(boxes: Boxes, points: Points, rng: np.random.Generator) -> Seeds:
+    """What a random dive and local search find."""
     grid = boxes.grid
     sizes = np.array(grid.sizes, dtype=np.int64)
     archive = Archive(len(boxes.problem.objectives))
+    worst = np.full(archive.k, -np.inf)
     known: dict[int, NDArray[np.int64]] = {}
 
     def take(places: NDArray[np.int64]) -> None:
@@ -41,6 +55,7 @@ def seeds(boxes: Boxes, points: Points, rng: np.random.Generator) -> NDArray[np.
         good = np.flatnonzero(outcomes.feasible)
         if good.size:
             values = outcomes.objectives[good]
+            np.maximum(worst, values.max(axis=0), out=worst)
             better = good[~archive.dominates(values, or_equal=True)]
             if better.size:
                 archive.add(outcomes.objectives[better], np.arange(first, first + better.size))
@@ -59,7 +74,10 @@ def seeds(boxes: Boxes, points: Points, rng: np.random.Generator) -> NDArray[np.
             fresh = [fresh[at] for at in np.sort(rng.choice(len(fresh), _IMPROVED, replace=False))]
         done.update(fresh)
         take(_neighbours(np.column_stack([known[number] for number in fresh]), sizes, rng))
-    return archive.to_arrays()[0]
+    values, ids, _ = archive.to_arrays()
+    places = [known[number] for number in ids.tolist()]
+    found = np.column_stack(places) if places else np.zeros((len(sizes), 0), dtype=np.int64)
+    return Seeds(values, points.positions(list(found)), worst)
 
 
 def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:

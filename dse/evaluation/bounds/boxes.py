@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dse.evaluation.bounds.axes import Grid
 from dse.evaluation.bounds.leaves import LIMIT, Table
 from dse.evaluation.bounds.program import Program, Side
+from dse.evaluation.bounds.relations import replaced_values
 from dse.problem import Bound, Problem, Team
 
 __all__ = ["Boxes", "Frame"]
@@ -27,7 +28,9 @@ Array = NDArray[Any]
 class Frame:
     """Boxes at hand: the digits of their fixed axes (n,), and the axis along which children are looked at."""
 
-    def __init__(self, columns: Mapping[int, NDArray[np.intp]], child: int | None, count: int, width: int) -> None:
+    def __init__(
+        self, columns: Mapping[int, NDArray[np.intp]], child: int | None, count: int, width: int
+    ) -> None:
         self.columns = columns
         self.child = child
         self.count = count
@@ -55,7 +58,6 @@ class Frame:
                 found = self._place(keys[:-1]) * self.sizes[keys[-1]] + last
             self._places[keys] = found
         return found
-
 
     def narrowed(self, alive: Array, carried: list[int]) -> tuple[Frame, NDArray[np.intp]]:
         """The frame of the children that are ``alive`` (boxes, children), each a box of its own now, and which they are.
@@ -90,7 +92,7 @@ class Boxes:
     """Bounds of one problem over the boxes of a team's hull.
 
     ``live`` are the axes of the dimensions that a rule, constraint, objective or team membership depends on;
-    ``idle`` the others, which change nothing; axes of a single digit are neither.
+    ``idle`` the others, which change nothing; axes of a single digit are neither. There is one live axis at least.
     """
 
     def __init__(self, problem: Problem, team: Team, limit: int = LIMIT) -> None:
@@ -119,9 +121,14 @@ class Boxes:
 
     def _split(self, roots: list[Side]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         names = {name for node, _ in roots for name in self.problem.graph[node].support}
-        live = set(self.grid.axes_of(names)) | {axis for masks in self._masks for t in masks for axis in t.axes}
-        several = [at for at, axis in enumerate(self.grid.axes) if axis.size > 1]
-        return tuple(a for a in several if a in live), tuple(a for a in several if a not in live)
+        live = set(self.grid.axes_of(names)) | {
+            axis for masks in self._masks for t in masks for axis in t.axes
+        }
+        several = {at for at, axis in enumerate(self.grid.axes) if axis.size > 1}
+        if not live & several:
+            live = set(self.grid.own[0])
+            several |= live
+        return tuple(sorted(live & several)), tuple(sorted(several - live))
 
     def frame(self, columns: Mapping[int, NDArray[np.intp]], child: int | None, count: int) -> Frame:
         """A frame of ``count`` boxes, nothing evaluated yet."""
@@ -129,6 +136,19 @@ class Boxes:
         frame.sizes = self.sizes
         frame.env = [None] * self.program.size
         return frame
+
+    def replaced(self) -> dict[int, dict[int, int]]:
+        """Per dimension the places on the hull that another makes unnecessary; see :mod:`.relations`."""
+        masks = [
+            [
+                (d, np.isin(hull, values))
+                for d, (values, hull) in enumerate(zip(box.allowed, self.grid.hull, strict=True))
+                if values is not None and len(values) < len(hull)
+            ]
+            for box in self.team.boxes
+        ]
+        where = [conjunct.node for box in self.team.boxes for conjunct in box.where]
+        return replaced_values(self.problem, self.program, masks, where)
 
     # -- questions, in this order: each uses what the one before computed ------------------------------
 
@@ -164,7 +184,6 @@ class Boxes:
             env[slot((o.node, "lo"))] + 0.0 if o.sign > 0 else -env[slot((o.node, "hi"))] + 0.0
             for o in self.problem.objectives
         ]
-
 
 
 def _sides(bound: Bound) -> list[Side]:

@@ -282,9 +282,7 @@ def _choice(node: Node) -> dict[str, Recipe]:
     """``where``: the arms that the condition leaves possible."""
     if node.type.kind is Kind.BOOL:
         return {
-            side: Recipe(
-                (_TRUE, _FALSE, (1, side), (2, side)), lambda yes, no, a, b: (yes & a) | (no & b)
-            )
+            side: Recipe((_TRUE, _FALSE, (1, side), (2, side)), lambda yes, no, a, b: (yes & a) | (no & b))
             for side in LOGIC
         }
 

@@ -60,8 +60,10 @@ class Table:
         return found
 
 
-def tabulate(problem: Problem, grid: Grid, nodes: Iterable[int]) -> dict[int, tuple[Array, Array | None]]:
-    """The values and undefined codes of ``nodes`` over their own axes, one array axis per digit axis.
+def tabulate(
+    problem: Problem, grid: Grid, nodes: Iterable[int], *, digits: bool = True
+) -> dict[int, tuple[Array, Array | None]]:
+    """The values and undefined codes of ``nodes`` over their own axes: one array axis per digit, or per dimension.
 
     Nodes of equal support are evaluated together, each over all combinations of the hull's values.
     """
@@ -72,29 +74,38 @@ def tabulate(problem: Problem, grid: Grid, nodes: Iterable[int]) -> dict[int, tu
     for support, members in groups.items():
         dimensions = [at for at, name in enumerate(problem.names) if name in support]
         shape = tuple(grid.sizes[d] for d in dimensions)
-        digits = {
+        places = {
             problem.names[d]: grid.hull[d].reshape((1,) * at + (-1,) + (1,) * (len(dimensions) - at - 1))
             for at, d in enumerate(dimensions)
         }
-        values = BulkEvaluator(problem, members).evaluate(digits)
+        values = BulkEvaluator(problem, members).evaluate(places)
         for node in members:
-            array, undefined = values[node]
-            found[node] = (
-                grid.spread(np.broadcast_to(array, shape), dimensions),
-                None if undefined is None else grid.spread(np.broadcast_to(undefined, shape), dimensions),
-            )
+            array, undefined = (None if v is None else np.broadcast_to(v, shape) for v in values[node])
+            if digits:
+                array, undefined = (
+                    None if v is None else grid.spread(v, dimensions) for v in (array, undefined)
+                )
+            assert array is not None
+            found[node] = (array, undefined)
     return found
 
 
-def sides(kind: Kind, values: Array, undefined: Array | None) -> dict[str, tuple[Array, np.ufunc]]:
+def sides(
+    kind: Kind, values: Array, undefined: Array | None, held: Array
+) -> dict[str, tuple[Array, np.ufunc]]:
     """The extremes of tabulated values: ``lo`` and ``hi`` of numbers, ``true`` and ``false`` of truth values.
 
-    A value that is NaN or undefined counts for neither.
+    A value that is NaN or undefined counts for neither, nor does a number where ``held`` is false.
     """
     if kind is Kind.BOOL:
         defined = np.ones(values.shape, dtype=np.bool_) if undefined is None else undefined == 0
         return {"true": (values & defined, np.logical_or), "false": (~values & defined, np.logical_or)}
-    bad = np.isnan(values) if undefined is None else np.isnan(values) | (undefined != 0)
+    bad = np.isnan(values) | ~held
+    if undefined is not None:
+        bad |= undefined != 0
     if not bad.any():
         return {"lo": (values, np.minimum), "hi": (values, np.maximum)}
-    return {"lo": (np.where(bad, np.inf, values), np.minimum), "hi": (np.where(bad, -np.inf, values), np.maximum)}
+    return {
+        "lo": (np.where(bad, np.inf, values), np.minimum),
+        "hi": (np.where(bad, -np.inf, values), np.maximum),
+    }

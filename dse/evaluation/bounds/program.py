@@ -40,14 +40,26 @@ class Program:
 
     Args:
         stages: the sides that each stage must give; what an earlier stage computed is not computed again.
+        limit: combinations up to which a sub-expression is tabulated.
+
+    Bounds are of legal designs: combinations of a table's dimensions that break a rule of those dimensions alone are left
+    out of it. Where a table has nothing left over a box, no design of the box is legal, and its bounds may be anything,
+    NaN included. ``ranges`` says what each node can be anywhere.
     """
 
-    def __init__(self, problem: Problem, grid: Grid, stages: Sequence[Iterable[Side]], limit: int = LIMIT) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        grid: Grid,
+        stages: Sequence[Iterable[Side]],
+        limit: int = LIMIT,
+    ) -> None:
         self.problem = problem
         self.grid = grid
         self.graph = problem.graph
         wanted = self._wanted = [list(stage) for stage in stages]
         roots = sorted({node for stage in wanted for node, _ in stage})
+        self._held: dict[tuple[frozenset[str], bool], Array] = {}
         self._above: list[int] = []
         self._leaf = self._leaves(roots, limit)
         self.ranges: dict[int, Range] = {}
@@ -103,26 +115,44 @@ class Program:
     def _tabulated(self) -> dict[Side, Table | Array]:
         """The tables of the leaves' sides; of an unknown leaf, what is true of anything."""
         known = {
-            n for n, how in self._leaf.items()
+            n
+            for n, how in self._leaf.items()
             if how == "table" and self.graph[n].type.kind in (Kind.NUMBER, Kind.BOOL)
         }
         tables: dict[Side, Table | Array] = {}
         for number, (values, undefined) in tabulate(self.problem, self.grid, sorted(known)).items():
             kind = self.graph[number].type.kind
             axes = self.grid.axes_of(self.graph[number].support)
-            found = sides(kind, values, undefined)
+            held = self.held(self.graph[number].support)
+            found = sides(kind, values, undefined, held)
             for side, (extremes, reduce) in found.items():
                 tables[number, side] = Table(axes, extremes, reduce)
-            if kind is Kind.BOOL:
-                self.ranges[number] = Range(sure=undefined is None or not undefined.any())
-            else:
-                lo, hi = float(found["lo"][0].min()), float(found["hi"][0].max())
-                sure = found["lo"][0] is values and math.isfinite(lo) and math.isfinite(hi)
-                self.ranges[number] = Range(lo, hi, sure)
+            self.ranges[number] = _range(kind, values[held], None if undefined is None else undefined[held])
         for number in self._leaf.keys() - known:
             self.ranges[number] = Range()
             tables |= {(number, side): _anything(side) for side in (*NUMBER, *LOGIC)}
         return tables
+
+    def held(self, support: frozenset[str], *, digits: bool = True) -> Array:
+        """Which combinations of some dimensions no rule of these dimensions alone forbids; by digits, or by places."""
+        known = self._held.get((support, digits))
+        if known is not None:
+            return known
+        checks = [rule.check for rule in self.problem.rules if self.graph[rule.check].support <= support]
+        sizes = self._sizes(support, digits)
+        held: Array = np.ones(list(sizes.values()), dtype=np.bool_)
+        for check, (values, undefined) in tabulate(self.problem, self.grid, checks, digits=digits).items():
+            own = self._sizes(self.graph[check].support, digits)
+            holds = values if undefined is None else values & (undefined == 0)
+            held = held & holds.reshape([size if axis in own else 1 for axis, size in sizes.items()])
+        self._held[support, digits] = held
+        return held
+
+    def _sizes(self, support: frozenset[str], digits: bool) -> dict[int, int]:
+        """The axes, or dimensions, of a table over some dimensions, and how long they are."""
+        if digits:
+            return {axis: self.grid.axes[axis].size for axis in self.grid.axes_of(support)}
+        return {d: self.grid.sizes[d] for d, name in enumerate(self.problem.names) if name in support}
 
     # -- what is computed ---------------------------------------------------------------------------
 
@@ -132,10 +162,10 @@ class Program:
         for number, bounds in self.ranges.items():
             whole[number, "lo"] = np.full((1, 1), bounds.lo)
             whole[number, "hi"] = np.full((1, 1), bounds.hi)
-        for side, table in self._tables.items():
-            if side[1] in LOGIC:
+        for leaf, table in self._tables.items():
+            if leaf[1] in LOGIC:
                 any_ = table.values.any() if isinstance(table, Table) else table
-                whole[side] = np.asarray(any_).reshape(1, 1)
+                whole[leaf] = np.asarray(any_).reshape(1, 1)
         for number in sorted(self._above):
             node = self.graph[number]
             kind = node.type.kind
@@ -188,9 +218,29 @@ class Program:
                 else:
                     env[slot] = what
 
+    @property
+    def leaves(self) -> frozenset[int]:
+        """The nodes that are read from tables."""
+        return frozenset(n for n, how in self._leaf.items() if how == "table")
+
+    @property
+    def computed(self) -> list[int]:
+        """The nodes above the leaves, in order of evaluation."""
+        return sorted(self._above)
+
     def slot(self, side: Side) -> int:
         """Where in ``env`` a wanted side is."""
         return self._slots[side]
+
+
+def _range(kind: Kind, values: Array, undefined: Array | None) -> Range:
+    """The range of tabulated values."""
+    bad = np.zeros(values.shape, dtype=np.bool_) if undefined is None else undefined != 0
+    if kind is Kind.BOOL:
+        return Range(sure=not bad.any())
+    bad = bad | np.isnan(values)
+    lo, hi = float(values[~bad].min(initial=np.inf)), float(values[~bad].max(initial=-np.inf))
+    return Range(lo, hi, not bad.any() and math.isfinite(lo) and math.isfinite(hi))
 
 
 def _anything(side: str) -> Array:
