@@ -1,30 +1,40 @@
-"""Drawing legal designs uniformly: from a list where the team's part of the space is small, else by rejection."""
+"""Counting legal designs and drawing them uniformly: from a list where the team's part of the space is small, else by
+number; by rejection where they cannot be counted.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import Blocks, BulkEvaluator, broken_rule, evaluate_nodes
+from dse.evaluation.counting import LegalSpace, TooLarge, legal_designs
 from dse.evaluation.verdict import condition_holds, inside
 from dse.expressions import Value
-from dse.problem import Dimension, Problem, Team
+from dse.problem import Dimension, Problem, Rule, Team
 from dse.study.identity import Coder, Key, Membership
 
 __all__ = ["LISTED", "Census", "Drawn", "LegalDesigns"]
 
 LISTED = 2**20
-"""The most designs in the box around a team that are listed to know the legal ones."""
+"""The most designs in the box around a team that are listed to know the legal ones; the most legal ones that are soon listed when drawing."""
+
+WORK = 2**26
+"""Combinations that are looked at to count the legal designs of a larger space."""
 
 _ROUND = 4096  # designs tried at once
 _ROUNDS = 64
 _BY_PARTS = 2000  # designs tried one by one, with their inactive dimensions set right
-_TRIES = 50  # draws from the list before the unseen ones are listed
+_TRIES = 50  # draws before the unseen ones are listed
+_PATIENCE = 2000  # draws where they are many
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,39 +99,70 @@ class LegalDesigns:
             sum((j.illegal for j in judged), np.zeros(len(self.problem.rules), dtype=np.int64)),
         )
 
+    @cached_property
+    def _counted(self) -> LegalSpace | None:
+        """The legal designs by number; None where they cannot be counted."""
+        return None if self.problem.continuous else self._counts(self.problem.rules)
+
+    def _counts(self, rules: Sequence[Rule]) -> LegalSpace | None:
+        space = LegalSpace(self.problem, self.team, rules=rules, work=WORK)
+        try:
+            return space if space.count >= 0 else None
+        except TooLarge:
+            return None
+
     @property
     def count(self) -> int | None:
-        """How many legal designs there are; None when there are too many designs to list."""
+        """How many legal designs there are; None when they cannot be counted."""
         if not self._boxes:
             return 0
-        return None if self._listed is None else len(self._listed.positions)
+        if self._listed is not None:
+            return len(self._listed.positions)
+        return None if self._counted is None else self._counted.count
 
     def census(self) -> Census | None:
         """How the whole space divides; None when a dimension is continuous."""
         if self.problem.continuous:
             return None
         total = self.problem.size
-        box = 1
-        for axis in self._axes:
-            box *= len(axis)
-        if self._listed is None:
+        box = math.prod(map(len, self._axes))
+        if self._listed is not None:
+            names = [rule.name for rule in self.problem.rules]
+            by = {name: int(n) for name, n in zip(names, self._listed.illegal, strict=True) if n}
+            return Census(total, total - box + self._listed.outside, sum(by.values()), by, complete=True)
+        left = self._left
+        if left is None:
             return Census(total, total - box, 0, {}, complete=False)
-        names = [rule.name for rule in self.problem.rules]
-        by = {name: int(n) for name, n in zip(names, self._listed.illegal, strict=True) if n}
-        return Census(total, total - box + self._listed.outside, sum(by.values()), by, complete=True)
+        by = {}
+        for rule, (before, after) in zip(self.problem.rules, pairwise(left), strict=True):
+            if before > after:
+                by[rule.name] = by.get(rule.name, 0) + before - after
+        return Census(total, total - left[0], left[0] - left[-1], by, complete=True)
+
+    @cached_property
+    def _left(self) -> list[int] | None:
+        """How many designs of the team are left by the first 0, 1, ... all rules; None where one cannot be counted."""
+        if self._counted is None:
+            return None
+        rules = self.problem.rules
+        spaces = [self._counts(rules[:at]) for at in range(len(rules))]
+        counts = [space.count for space in spaces if space is not None]
+        return [*counts, self._counted.count] if len(counts) == len(rules) else None
 
     def draw(self, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
-        """A legal design that is not ``taken``; each is as likely as any other, unless legal designs are rare in a
-        space too large to list.
+        """A legal design that is not ``taken``; each is as likely as any other, unless they can neither be listed nor
+        counted, and are rare.
 
         Returns:
-            None when there is none, or (in a space too large to list) when none was found in many tries.
+            None when there is none, or (where they cannot be listed) when none was found in many tries.
         """
         if not self._boxes:
             return None
         if not self.problem.continuous:
             if self._listed is not None:
                 return self._from_list(rng, taken)
+            if self._counted is not None:
+                return self._by_number(self._counted, rng, taken)
             found = self._by_rejection(rng, taken)
             if found is not None:
                 return found
@@ -150,7 +191,19 @@ class LegalDesigns:
             positions = positions * len(axis) + np.searchsorted(axis, digits[:, at])
         return positions
 
-    # -- large spaces -----------------------------------------------------------------------------
+    # -- spaces that are counted ------------------------------------------------------------------
+
+    @staticmethod
+    def _by_number(space: LegalSpace, rng: np.random.Generator, taken: AbstractSet[Key]) -> Drawn | None:
+        for _ in range(_TRIES if space.count <= LISTED else _PATIENCE) if space.count else ():
+            key = tuple(map(int, space.draw(rng)[0]))
+            if key not in taken:
+                return Drawn(key)
+        blocks = legal_designs(space.problem, space.team)
+        unseen = [key for block in blocks for key in map(tuple, block.tolist()) if key not in taken]
+        return Drawn(unseen[rng.integers(len(unseen))]) if unseen else None
+
+    # -- other spaces -----------------------------------------------------------------------------
 
     @cached_property
     def _conditions(self) -> BulkEvaluator:

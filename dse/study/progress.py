@@ -25,7 +25,7 @@ class Progress:
     done: int
     total: int | None
     share: float
-    unit: Literal["designs", "trials"]
+    unit: Literal["designs", "trials", "combinations"]
     elapsed: float
 
 

@@ -61,9 +61,20 @@ def test_a_huge_space_is_shown_with_its_exact_size(dse: Dse, write: Callable[...
     ran = dse("show", path)
     assert ran.code == 0
     assert f"{2**200:,} (about 10^60) designs = 2^200" in " ".join(ran.out.split())
+    counted = json.loads(dse("show", path, "--count", "--format", "json").out)
+    assert counted["legal"] == {"all": 2**200}
+
+
+def test_rules_that_couple_too_much_are_refused_politely(dse: Dse, write: Callable[..., Path]) -> None:
+    dimensions = "\n".join(f"  d{i}: {{range: [1, 99]}}" for i in range(30))
+    coupled = " + ".join(f"log(d{i} + 1.5) * {i + 1}" for i in range(30))
+    path = write(
+        f"dse: 1\nname: coupled\ndimensions:\n{dimensions}\n{METRIC}"
+        f"rules: {{sum: {{check: '{coupled} < 1e3', because: too much}}}}\n"
+    )
     refused = dse("show", path, "--count")
     assert refused.code == 2
-    assert "too many to count" in refused.err
+    assert "all: the legal designs cannot be counted" in refused.err
 
 
 def test_a_continuous_space_and_conditions(dse: Dse, write: Callable[..., Path]) -> None:

@@ -49,21 +49,42 @@ def test_every_legal_design_is_drawn_once_and_then_none() -> None:
     assert taken == set(legal_verdicts(problem, "ml"))
 
 
-@pytest.mark.parametrize("listed", [True, False])
-def test_draws_are_uniform(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("listed", "counted"), [(True, True), (False, True), (False, False)])
+def test_draws_are_uniform(listed: bool, counted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LISTED", 2**20 if listed else 0)
+    monkeypatch.setattr(module, "WORK", 2**20 if counted else 0)
     problem = conditional()
     legal = LegalDesigns(problem, problem.everything)
     rng = np.random.default_rng(1)
-    seen = Counter(draw(legal, rng, set()) for _ in range(2000 if listed else 600))
+    seen = Counter(draw(legal, rng, set()) for _ in range(2000 if counted else 600))
     expected = set(legal_verdicts(problem))
     assert set(seen) == expected
     mean = seen.total() / len(expected)
     assert all(0.6 * mean < count < 1.4 * mean for count in seen.values())
 
 
-def test_a_space_too_large_to_list_is_drawn_from_by_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("team", [None, "ml", "systems", "ml | systems"])
+def test_counting_gives_the_census_that_listing_gives(
+    team: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = camera()
+    listed = LegalDesigns(problem, problem.team(team)).census()
     monkeypatch.setattr(module, "LISTED", 0)
+    counted = LegalDesigns(problem, problem.team(team))
+    assert counted.census() == listed
+    rng = np.random.default_rng(4)
+    taken: set[Key] = set()
+    while (key := draw(counted, rng, taken)) is not None:
+        assert key not in taken
+        taken.add(key)
+    assert taken == set(legal_verdicts(problem, team))
+
+
+def test_designs_that_cannot_be_listed_or_counted_are_drawn_by_rejection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LISTED", 0)
+    monkeypatch.setattr(module, "WORK", 0)
     problem = camera()
     team = problem.team("systems")
     legal = LegalDesigns(problem, team)
@@ -79,7 +100,11 @@ def test_a_space_too_large_to_list_is_drawn_from_by_rejection(monkeypatch: pytes
     assert taken == set(legal_verdicts(problem, "systems"))
 
 
-def test_rare_legal_designs_are_found_by_setting_inactive_dimensions_right() -> None:
+@pytest.mark.parametrize("counted", [True, False])
+def test_rare_legal_designs_are_found_by_setting_inactive_dimensions_right(
+    counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WORK", 2**20 if counted else 0)
     build = Build().dimension("on", [0, 1])
     for at in range(12):
         build.dimension(f"d{at}", [float(v) for v in range(64)], when="on > 0.5")

@@ -17,6 +17,7 @@ Weights = NDArray[Any]
 """Numbers of ways, as int64, or as Python integers where they could pass it."""
 
 _EXACT = 2**62  # what stays below fits int64
+_SPARSE = 2**17  # rows up to which arrays with a place for every key may be much longer than the rows
 _DOUBLE = 2**53  # what stays below is exact in double precision
 
 
@@ -118,7 +119,7 @@ def _ranked(codes: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
 
 def grouped(key: NDArray[np.int64], radix: int, weights: Weights, total: int) -> States:
     """The different keys below ``radix``; ``total`` bounds the sum of all weights, which are positive."""
-    if radix > 8 * len(key) + 4096:
+    if radix > 8 * min(len(key), _SPARSE) + len(key) + 4096:
         key, radix = _ranked(key)
     some = np.zeros(radix, dtype=np.intp)
     some[key] = np.arange(len(key), dtype=np.intp)

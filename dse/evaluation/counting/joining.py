@@ -56,12 +56,22 @@ class TooManyStates(Exception):
         self.dims = dims
 
 
+_KEPT = 2**22  # states that are kept after counting, in all
+
+
 class Budget:
-    """How many more pairs of states may be crossed."""
+    """How many more pairs of states may be crossed, and how many states kept."""
 
     def __init__(self, pairs: int, report: Callable[[int, int], None] | None = None) -> None:
         self.left = pairs
         self._report = report
+        self._kept = 0
+
+    def keep(self, states: int) -> bool:
+        """Whether so many states more may be kept."""
+        fits = self._kept + states <= _KEPT
+        self._kept += states if fits else 0
+        return fits
 
     def spend(self, pairs: int, names: Iterable[str]) -> None:
         """Take ``pairs`` off.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dse.evaluation.bulk import BulkEvaluator
 from dse.evaluation.counting.boxes import Axis, Part, disjoint
 from dse.evaluation.counting.conditions import clauses
-from dse.evaluation.counting.groups import Group
+from dse.evaluation.counting.groups import Group, Leaf
 from dse.evaluation.counting.joining import Budget, Joining, TooManyStates
 from dse.evaluation.counting.unranking import Unranking
 from dse.evaluation.verdict import check_enumerable
@@ -94,16 +94,15 @@ class LegalSpace:
 
 
 class _Piece:
-    """A part whose groups fit into memory."""
+    """A part whose groups fit into memory. They are made again for its designs unless they are ``small``."""
 
-    def __init__(self, joining: Joining, groups: list[Group]) -> None:
+    def __init__(self, joining: Joining, groups: list[Group], *, small: bool) -> None:
         self.joining = joining
-        self.groups = groups
         self.idle = [
             at for at, axis in enumerate(joining.axes) if len(axis) > 1 and not joining.read >> at & 1
         ]
         self.count = math.prod(g.total for g in groups) * math.prod(len(joining.axes[at]) for at in self.idle)
-        self.unranking = Unranking(joining)
+        self._kept = (groups, Unranking(joining)) if small else None
 
     def designs(self, ranks: NDArray[Any]) -> NDArray[np.intp]:
         found = np.zeros((len(ranks), len(self.joining.axes)), dtype=np.intp)
@@ -114,10 +113,11 @@ class _Piece:
             axis = self.joining.axes[at]
             ranks, digits = ranks // len(axis), (ranks % len(axis)).astype(np.intp)
             found[:, at] = axis.start + digits * axis.step if isinstance(axis, range) else axis[digits]
-        for group in self.groups:
+        groups, unranking = self._kept or (self.joining.groups(), Unranking(self.joining))
+        for group in groups:
             ranks, own = ranks // group.total, ranks % group.total
             own = own.astype(np.int64) if group.total < _NATIVE else own
-            self.unranking.fill(found, np.arange(len(found)), group, np.zeros(len(found), np.intp), own)
+            unranking.fill(found, np.arange(len(found)), group, np.zeros(len(found), np.intp), own)
         return found
 
 
@@ -126,19 +126,30 @@ def _pieces(evaluator: BulkEvaluator, part: Part, budget: Budget) -> Iterator[_P
     joining = Joining(evaluator, part.axes, part.clauses, budget)
     if joining.empty:
         return
-    try:
-        groups = joining.groups()
-    except TooManyStates as error:
-        at = max(
-            (at for at in range(len(part.axes)) if error.dims >> at & 1), key=lambda at: len(part.axes[at])
-        )
+    groups, dims = _fitting(joining)
+    if dims:
+        at = max((at for at in range(len(part.axes)) if dims >> at & 1), key=lambda at: len(part.axes[at]))
         for half in _halves(part.axes[at]):
-            yield from _pieces(
-                evaluator, part._replace(axes=(*part.axes[:at], half, *part.axes[at + 1 :])), budget
-            )
+            axes = (*part.axes[:at], half, *part.axes[at + 1 :])
+            yield from _pieces(evaluator, part._replace(axes=axes), budget)
         return
     if all(group.total for group in groups):
-        yield _Piece(joining, groups)
+        yield _Piece(joining, groups, small=budget.keep(sum(map(_states, groups))))
+
+
+def _fitting(joining: Joining) -> tuple[list[Group], int]:
+    """The groups, or the dimensions of one that does not fit; what was made on the way is let go."""
+    try:
+        return joining.groups(), 0
+    except TooManyStates as error:
+        return [], error.dims
+
+
+def _states(group: Group) -> int:
+    """The states, and value numbers, of a group and of those that it was made of."""
+    if isinstance(group.source, Leaf):
+        return len(group) + len(group.source.digits)
+    return len(group) + sum(map(_states, group.source))
 
 
 def _halves(axis: Axis) -> tuple[Axis, Axis]:
