@@ -34,6 +34,7 @@ def run_search(
     objective: str | None = None,
     ties: bool = False,
     certificate: Wanted = "auto",
+    epsilon: float | None = None,
     label: str = "searching",
 ) -> Result:
     """One search, as the command line's options describe it.
@@ -59,7 +60,7 @@ def run_search(
         objective=objective,
         ties=ties,
         certificate=certificate,
-        options=solver_options(sampler, extra),
+        options={**solver_options(sampler, extra), **({} if epsilon is None else {"epsilon": epsilon})},
     )
     return finish(study, out, n_trials=n_trials, timeout=timeout, label=label)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.cli.designs import ambitions, point_lines
 from dse.cli.misses import failure_lines
+from dse.cli.proving import epsilon_lines, gap_lines
 from dse.cli.text import aligned, count, paragraph, plural, wrapped
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
@@ -117,6 +118,8 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
         title = f"best {plural(len(points), 'design')}{'' if objective is None else f' by {objective}'}"
     elif len(problem.objectives) == 1:
         title = f"best design ({ambitions(problem)})"
+    elif result.promise == "epsilon":
+        title = f"epsilon-front: {plural(len(points), 'design')} ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
     return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not result.best)]
@@ -151,6 +154,8 @@ def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
 
 def nothing(result: Result) -> str:
     """That no design is feasible, and among how many."""
+    if result.accounting.pruned and not result.accounting.unvisited:
+        return f"no feasible design: proven for all {count(result.accounting.total)} designs"
     tried = "" if result.funnel.exact else " tried"
     return f"no feasible design among {plural(result.funnel.legal, 'legal design')}{tried}"
 
@@ -174,10 +179,12 @@ def result_lines(
         lines += paragraph(f"team {result.team}")
     lines += ["", *solver_lines(result), ""]
     if result.feasible:
-        lines += [*front_lines(result, objective), *trait_lines(result)]
+        lines += [*front_lines(result, objective), *epsilon_lines(result), *trait_lines(result)]
     else:
         lines += paragraph(nothing(result))
         lines += failure_lines(result, unlocks, departures)
+    if gap := gap_lines(result):
+        lines += ["", *gap]
     lines += ["", _account_title(result), *account_lines(result.accounting)]
     if result.problem.constraints or result.funnel.failed:
         lines += ["", "funnel", *funnel_lines(result)]

@@ -82,13 +82,24 @@ class Choice:
         else:
             why = f"a solver whose promise is {promise} was asked for"
         if promise is None or load_solver(name).promise == promise:
-            return name, reason
+            return self._with_options(name, reason, promise)
         names = able(self.problem, self.team, promise)
         if not names:
             raise SolverRefused(f"{why}, but {reason}; no installed solver can")
         return names[
             0
         ], f"{why}, so whatever is run later is a sample and proves nothing" if sampling else why
+
+
+    def _with_options(self, name: str, reason: str, promise: Promise | None) -> tuple[str, str]:
+        """The picked solver, or one that has the options which were given and it has not."""
+        asked = set(self.options or ())
+        if asked <= load_solver(name).options:
+            return name, reason
+        for other in able(self.problem, self.team, promise):
+            if asked <= load_solver(other).options:
+                return other, f"it has the option{'s' * (len(asked) > 1)} {' and '.join(sorted(asked))}"
+        return name, reason
 
 
 def check_settings(

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from dse.errors import StudyError
 from dse.problem import Problem, Team
 from dse.study.certificate import Recorder
-from dse.study.gap import Gap
+from dse.study.gap import Standing
 from dse.study.solver import ExactSearch, ExactSolver, State
 from dse.study.tally import Swept, Tally
 from dse.study.watchdog import end_with_parent
@@ -28,15 +28,16 @@ class ExactRun:
     tally: Tally
     status: Literal["complete", "stopped"]
     certificate: Mapping[str, Any] | None = None
-    gap: Gap | None = None
+    standing: Standing | None = None
 
     @classmethod
     def unpack(cls, problem: Problem, checkpoint: bytes) -> tuple[ExactRun, dict[str, Any]]:
         """The run that a checkpoint is of, as far as it came, and what else was saved."""
         tally, extra = Tally.unpack(problem, checkpoint)
-        gap = None if extra.get("gap") is None else Gap.from_dict(extra["gap"])
+        known = extra.get("standing")
+        standing = None if known is None else Standing.from_dict(known, len(problem.objectives))
         facts = extra.get("certificate", {}).get("facts")
-        return cls(tally, "complete" if extra["complete"] else "stopped", facts, gap), extra
+        return cls(tally, "complete" if extra["complete"] else "stopped", facts, standing), extra
 
 
 class _Stop(Exception):
@@ -87,11 +88,11 @@ def run_exact(
         found: Mapping[str, Any] | None = latest["state"]() if callable(latest["state"]) else latest["state"]
         return found
 
-    def save_all(*, complete: bool, gap: Gap | None = None) -> Mapping[str, Any] | None:
+    def save_all(*, complete: bool, known: Standing | None = None) -> Mapping[str, Any] | None:
         """Save a checkpoint, if that is wanted; what the result says of the certificate."""
         extra: dict[str, Any] = {"state": standing(), "complete": complete, "certificate": {}}
-        if gap is not None:
-            extra["gap"] = gap.to_dict()
+        if known is not None:
+            extra["standing"] = known.to_dict()
         if certificate is not None:
             extra["certificate"] = certificate.standing(complete=complete)
         if save is not None:
@@ -123,9 +124,9 @@ def run_exact(
         solver.explore(search)
     except _Stop:
         status = "stopped"
-    gap = solver.gap(search) if status == "stopped" else None
-    facts = save_all(complete=status == "complete", gap=gap)
-    return ExactRun(search.tally, status, facts, gap)
+    known = solver.standing(search) if status == "stopped" else None
+    facts = save_all(complete=status == "complete", known=known)
+    return ExactRun(search.tally, status, facts, known)
 
 
 def _go_on(certificate: Recorder, mark: Mapping[str, Any]) -> None:

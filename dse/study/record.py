@@ -17,7 +17,6 @@ from dse.study.result import FrontPoint, NoFeasibleDesign, Result
 from dse.study.sampled import evaluated, sampled_result
 from dse.study.solver import SamplingSolver
 from dse.study.storage import Storage
-from dse.study.tally import Tally
 from dse.study.trial import Trial, TrialState
 
 if TYPE_CHECKING:
@@ -83,14 +82,19 @@ class Record:
         checkpoint = self._storage.checkpoint()
         if checkpoint is None:
             raise StudyError("the study was not run yet, or was stopped before its first checkpoint")
-        tally, extra = Tally.unpack(self.problem, checkpoint)
-        certificate = extra.get("certificate", {}).get("facts")
-        return self._exact(ExactRun(tally, "complete" if extra["complete"] else "stopped", certificate), {})
+        return self._exact(ExactRun.unpack(self.problem, checkpoint)[0], {})
 
     def _exact(self, run: ExactRun, clock: Mapping[str, Any]) -> Result:
         settled = self._claim.manifest
         return exact_result(
-            self.problem, self.team, settled.solver, run, seed=settled.seed, note=settled.note, clock=clock
+            self.problem,
+            self.team,
+            settled.solver,
+            run,
+            seed=settled.seed,
+            epsilon=float(settled.options.get("epsilon", 0.0)),
+            note=settled.note,
+            clock=clock,
         )
 
     def _sampled(self, clock: Mapping[str, Any]) -> Result:

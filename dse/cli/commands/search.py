@@ -26,6 +26,13 @@ __all__ = ["command", "report"]
     "--ties", is_flag=True, help="List all designs of equal objectives, not only the first of each."
 )
 @click.option(
+    "--epsilon",
+    type=click.FloatRange(min=0.0, max=1.0, max_open=True),
+    metavar="SHARE",
+    help="A smaller front, found sooner: every feasible design has a point on it that is worse by at most this share in "
+    "every objective, such as 0.01.",
+)
+@click.option(
     "--certificate",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",

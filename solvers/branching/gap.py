@@ -1,0 +1,29 @@
+"""The proven gap of a search that was stopped: the bounds of the boxes that wait."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dse.study.gap import Standing, gap_of
+
+from .searching import CHILDREN, Search
+
+__all__ = ["standing"]
+
+
+def standing(search: Search) -> Standing:
+    """How far the front found so far may be from the truth, and the designs that the search began with."""
+    k = len(search.problem.objectives)
+    boxes, lows = search.plan.boxes, [np.empty((k, 0))]
+    for batch in search.stack:
+        for start in range(0, batch.rows.shape[1], CHILDREN):
+            rows = batch.rows[:, start : start + CHILDREN]
+            n = rows.shape[1]
+            frame = search.tree.frame(rows, None)
+            boxes.legal(frame)
+            boxes.feasible(frame)
+            own = np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in boxes.objectives(frame)])
+            lows.append(own[:, (own < np.inf).all(axis=0) & ~search.guard.dominates(own)])  # not NaN either
+    first = search.plan.start
+    gap = gap_of(search.problem, search.best.to_arrays()[0], np.concatenate(lows, axis=1).T, search.worst)
+    return Standing(gap, first.values, first.positions)
