@@ -91,9 +91,9 @@ def test_nothing_changes_when_little_fits_into_memory(seed: int, monkeypatch: py
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
 def test_lists_in_chunks(chunk: int) -> None:
-    found = problem(1004)
-    for name in found.teams:
-        team = found.team(name)
+    for seed in range(1004, 1012):
+        found = problem(seed)
+        team = found.team(next(iter(found.teams), None))
         blocks = list(legal_designs(found, team, chunk))
         assert all(0 < len(block) <= chunk for block in blocks)
         listed = [found.index_of(row) for block in blocks for row in block.tolist()]
@@ -116,6 +116,9 @@ CONDITIONS = [
     "b == 2 or holes[a] > 1",
     "(b == 2 and holes[a] > 1) or a == 3",
     "a in [1, 3] and not (b in [2, 3] and c)",
+    "(b != 2 and min((a - 2) / (b - 2), 5) < 3) or a == 2",
+    "(b != 2 and max((a - 2) / (b - 2), 0) * 2 < 3) or a == 2",
+    "(b != 2 and a % (b - 2) < 1) or a == 2",
     "c if a > 1 else (a - 2) / (b - 2) < 0",
 ]
 
