@@ -18,7 +18,7 @@ from dse.errors import InputError
 from dse.expressions import Kind, Node
 from dse.problem import Problem
 
-__all__ = ["MISSING", "NAN_READ", "Array", "Bulk", "BulkEvaluator", "Digits"]
+__all__ = ["MISSING", "NAN_READ", "VALUES", "Array", "Bulk", "BulkEvaluator", "Digits"]
 
 Array: TypeAlias = NDArray[Any]
 Digits: TypeAlias = Mapping[str, NDArray[np.intp]]
@@ -174,9 +174,9 @@ class BulkEvaluator:
     def _contains(self, node: Node, values: Mapping[int, Bulk]) -> Bulk:
         """Membership of texts in lists."""
         (sets, a), (texts, b) = (values[arg] for arg in node.args)
-        return Bulk(self._pairs_of(sets, texts), _joined(a, b))
+        return Bulk(self.pairs_of(sets, texts), _joined(a, b))
 
-    def _pairs_of(self, sets: Array, texts: Array) -> Array:
+    def pairs_of(self, sets: Array, texts: Array) -> Array:
         """Whether each (list, text) pair is one that occurs, by searching the sorted pairs."""
         if self._pairs is None:
             pairs = {at << 32 | self.codes[name] for at, names in enumerate(self._sets) for name in names}
@@ -292,24 +292,29 @@ def _where(node: Node, args: list[Bulk]) -> Bulk:
     return Bulk(values, undefined)
 
 
-_OPERATIONS: dict[str, Callable[[Node, list[Bulk]], Bulk]] = {
-    "alias": _strict(lambda a: a),
-    "neg": _strict(np.negative),
-    "add": _strict(np.add),
-    "sub": _strict(np.subtract),
-    "mul": _strict(np.multiply),
-    "div": _strict(np.divide),
-    "abs": _strict(np.abs),
-    "floor": _strict(np.floor),
-    "ceil": _strict(np.ceil),
-    "sqrt": _strict(np.sqrt),
-    "exp": _strict(_contiguous(np.exp)),
-    "log": _strict(_contiguous(np.log)),
-    "log2": _strict(_contiguous(np.log2)),
-    "pow": _strict(_contiguous(np.power)),
+VALUES: dict[str, Callable[..., Array]] = {
+    "alias": lambda a: a,
+    "neg": np.negative,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "abs": np.absolute,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "sqrt": np.sqrt,
+    "exp": _contiguous(np.exp),
+    "log": _contiguous(np.log),
+    "log2": _contiguous(np.log2),
+    "pow": _contiguous(np.power),
     # np.minimum does not say which of 0.0 and -0.0 it returns; these return the first argument.
-    "min": _strict(lambda a, b: _chosen((a <= b) | (a != a), a, b)),
-    "max": _strict(lambda a, b: _chosen((a >= b) | (a != a), a, b)),
+    "min": lambda a, b: _chosen((a <= b) | (a != a), a, b),
+    "max": lambda a, b: _chosen((a >= b) | (a != a), a, b),
+}
+"""What operations on numbers do where their arguments are defined."""
+
+_OPERATIONS: dict[str, Callable[[Node, list[Bulk]], Bulk]] = {
+    **{op: _strict(function) for op, function in VALUES.items()},
     "lt": _comparison(np.less),
     "le": _comparison(np.less_equal),
     "eq": _comparison(np.equal),

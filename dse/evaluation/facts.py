@@ -1,7 +1,7 @@
-"""What is certain of a node's value whatever the design: its sign, its size, and that it is a number at all.
+"""What is certain of a node's value whatever the design: between what it lies, and that it is a number at all.
 
-One pass over the graph, from the values of dimensions, tables and inputs. Sizes are computed with the evaluators' own
-operations; those are monotone after rounding, so a bound on what they are given bounds what they return.
+One pass over the graph, from the values of dimensions, tables and inputs. Bounds are computed by the evaluators' own
+operations, which are monotone after rounding; so what bounds the arguments bounds the computed value.
 """
 
 from __future__ import annotations
@@ -18,23 +18,33 @@ from dse.problem import Problem
 
 __all__ = ["Facts", "facts_of"]
 
+INF = math.inf
+
 
 class Facts(NamedTuple):
-    """What a value may be: ``negative`` (below zero), ``negative_zero`` (-0.0), and ``open``: NaN or undefined.
-
-    If it is a number, its size is from ``least`` to ``most``. Of truth values and texts only ``open`` means anything.
+    """What a value may be: ``open`` if NaN or undefined; a number lies between ``low`` and ``high``, which it may
+    attain; ``negative_zero`` if -0.0 is among them. Of truth values and texts only ``open`` means anything.
     """
 
-    negative: bool = False
-    negative_zero: bool = False
+    low: float = -INF
+    high: float = INF
+    negative_zero: bool = True
     open: bool = False
-    least: float = 0.0
-    most: float = math.inf
 
     @property
     def finite(self) -> bool:
         """Whether it is certainly a number, and neither infinity."""
-        return not self.open and self.most < math.inf
+        return not self.open and not self.endless
+
+    @property
+    def endless(self) -> bool:
+        """Whether it may be an infinity."""
+        return self.low == -INF or self.high == INF
+
+    @property
+    def zero(self) -> bool:
+        """Whether it may be zero."""
+        return self.low <= 0.0 <= self.high
 
 
 def facts_of(problem: Problem, nodes: Iterable[int]) -> dict[int, Facts]:
@@ -48,12 +58,12 @@ def facts_of(problem: Problem, nodes: Iterable[int]) -> dict[int, Facts]:
 
 
 def _facts(problem: Problem, node: Node, args: list[Facts]) -> Facts:
+    numeric = node.type.kind is Kind.NUMBER
     if node.op == "dimension":
-        dimension = problem.dimension(node.data)
-        return _of_values(dimension.values) if node.type.kind is Kind.NUMBER else Facts()
+        return _of_values(problem.dimension(node.data).values) if numeric else Facts()
     if node.op in ("const", "input"):
         value = node.data if node.op == "const" else problem.inputs[node.data].value
-        return _of_values([value]) if node.type.kind is Kind.NUMBER else Facts()
+        return _of_values([value]) if numeric else Facts()
     if node.op == "position":
         key = problem.graph[node.args[0]]
         table, axis = node.data
@@ -63,29 +73,20 @@ def _facts(problem: Problem, node: Node, args: list[Facts]) -> Facts:
     if node.op == "cell":
         cells = problem.graph.tables[node.data[0]].columns[node.data[1]].cells
         there = [cell for cell in cells if cell is not None]
-        open_ = len(there) < len(cells) or any(arg.open for arg in args)
-        found = _of_values(there) if node.type.kind is Kind.NUMBER else Facts()
-        return found._replace(open=open_ or found.open)
+        found = _of_values(there) if numeric else Facts()
+        return found._replace(open=found.open or len(there) < len(cells) or any(arg.open for arg in args))
+    if node.op in _TRUTHS:
+        return Facts(open=any(arg.open for arg in args))
     rule = _RULES.get(node.op)
-    if rule is None:  # a truth value, or an operation that nothing is known of
-        return Facts(negative=True, negative_zero=True, open=node.op not in _TRUTHS or _any_open(args))
-    return rule(*args)
+    return Facts(open=True) if rule is None else rule(*args)
 
 
 def _of_values(values: Sequence[object]) -> Facts:
     numbers = np.asarray(values, dtype=np.float64)
-    if not numbers.size:
-        return Facts(least=math.inf, most=0.0)
-    nan = bool(np.isnan(numbers).any())
-    size = np.abs(numbers)
-    zero = numbers == 0.0
-    return Facts(
-        bool((numbers < 0.0).any()),
-        bool((np.signbit(numbers) & zero).any()),
-        nan,
-        0.0 if nan else float(size.min()),
-        math.inf if nan else float(size.max()),
-    )
+    if not numbers.size or np.isnan(numbers).any():
+        return Facts(open=True)
+    negative_zero = bool((np.signbit(numbers) & (numbers == 0.0)).any())
+    return Facts(float(numbers.min()), float(numbers.max()), negative_zero)
 
 
 # -- one function per operation ------------------------------------------------------------------------
@@ -93,95 +94,113 @@ def _of_values(values: Sequence[object]) -> Facts:
 _TRUTHS = frozenset({"lt", "le", "eq", "ne", "not", "and", "or", "contains"})
 
 
-def _any_open(args: Iterable[Facts]) -> bool:
-    return any(arg.open for arg in args)
-
-
 def _sum(a: Facts, b: Facts) -> Facts:
-    most = a.most + b.most
-    signed = a.negative or b.negative
-    opposed = signed and a.most == math.inf == b.most  # inf - inf
-    least = 0.0 if signed else a.least + b.least
+    opposed = (a.high == INF and b.low == -INF) or (a.low == -INF and b.high == INF)
+    low, high = a.low + b.low, a.high + b.high
     return Facts(
-        signed, a.negative_zero and b.negative_zero, a.open or b.open or opposed, _low(least), _high(most)
+        -INF if math.isnan(low) else low,
+        INF if math.isnan(high) else high,
+        a.negative_zero and b.negative_zero,
+        a.open or b.open or opposed,
     )
 
 
 def _difference(a: Facts, b: Facts) -> Facts:
-    opposed = a.most == math.inf == b.most
-    return Facts(True, a.negative_zero, a.open or b.open or opposed, 0.0, _high(a.most + b.most))
+    found = _sum(a, Facts(-b.high, -b.low, True, b.open))
+    return found._replace(negative_zero=a.negative_zero and b.zero)
+
+
+def _extremes(ends: list[float]) -> tuple[float, float]:
+    """The bounds of what lies between some ends. 0 * inf and inf / inf stand beside values as small as 0."""
+    ends = [0.0 if math.isnan(end) else end for end in ends]
+    return min(ends), max(ends)
+
+
+def _signed(a: Facts, b: Facts) -> bool:
+    """Whether a product or quotient may be -0.0, by sign or by underflow."""
+    return a.negative_zero or b.negative_zero or ((a.low < 0.0 or b.low < 0.0) and not a.high < 0.0 > b.high)
 
 
 def _product(a: Facts, b: Facts) -> Facts:
-    empty = (a.least == 0.0 and b.most == math.inf) or (b.least == 0.0 and a.most == math.inf)  # 0 * inf
-    signed = a.negative or b.negative
-    zero = signed or a.negative_zero or b.negative_zero
-    least, most = a.least * b.least, a.most * b.most
-    return Facts(signed, zero, a.open or b.open or empty, _low(least), math.inf if empty else _high(most))
+    low, high = _extremes([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
+    empty = (a.zero and b.endless) or (b.zero and a.endless)  # 0 * inf
+    return Facts(low, high, _signed(a, b), a.open or b.open or empty)
 
 
 def _quotient(a: Facts, b: Facts) -> Facts:
-    empty = (a.least == 0.0 == b.least) or (a.most == math.inf == b.most)  # 0 / 0, inf / inf
-    signed = a.negative or b.negative or a.negative_zero or b.negative_zero
-    least = a.least / b.most if b.most > 0.0 else math.inf
-    most = a.most / b.least if b.least > 0.0 else math.inf
-    return Facts(signed, signed, a.open or b.open or empty, _low(least), _high(most))
+    empty = (a.zero and b.zero) or (a.endless and b.endless)  # 0 / 0, inf / inf
+    open_ = a.open or b.open or empty
+    if not b.zero:
+        low, high = _extremes([x / y for x in (a.low, a.high) for y in (b.low, b.high)])
+    elif a.low >= 0.0 == b.low and not b.negative_zero:
+        low, high = (a.low / b.high if 0.0 < b.high < INF else 0.0), INF
+    else:
+        low, high = -INF, INF
+    return Facts(low, high, _signed(a, b), open_)
 
 
-def _chosen(a: Facts, b: Facts) -> Facts:
-    return Facts(
-        a.negative or b.negative,
-        a.negative_zero or b.negative_zero,
-        a.open or b.open,
-        min(a.least, b.least),
-        max(a.most, b.most),
-    )
+def _hull(a: Facts, b: Facts) -> Facts:
+    return Facts(min(a.low, b.low), max(a.high, b.high), a.negative_zero or b.negative_zero, a.open or b.open)
 
 
 def _where(condition: Facts, a: Facts, b: Facts) -> Facts:
-    chosen = _chosen(a, b)
-    return chosen._replace(open=chosen.open or condition.open)
+    found = _hull(a, b)
+    return found._replace(open=found.open or condition.open)
+
+
+def _max(a: Facts, b: Facts) -> Facts:
+    return _hull(a, b)._replace(low=max(a.low, b.low))
+
+
+def _min(a: Facts, b: Facts) -> Facts:
+    return _hull(a, b)._replace(high=min(a.high, b.high))
+
+
+def _abs(a: Facts) -> Facts:
+    low, high = sorted((abs(a.low), abs(a.high)))
+    return Facts(0.0 if a.zero else low, high, False, a.open)
 
 
 def _root(a: Facts) -> Facts:
-    return Facts(
-        False, a.negative_zero, a.open or a.negative, _low(math.sqrt(a.least)), _high(math.sqrt(a.most))
-    )
+    low, high = math.sqrt(max(a.low, 0.0)), math.sqrt(max(a.high, 0.0))
+    return Facts(low, high, a.negative_zero, a.open or a.low < 0.0)
+
+
+def _whole(value: float, function: Callable[[float], int]) -> float:
+    return float(function(value)) if math.isfinite(value) else value
 
 
 def _floor(a: Facts) -> Facts:
-    return Facts(a.negative, a.negative_zero, a.open, 0.0 if a.negative else _floored(a.least), a.most + 1.0)
+    return a._replace(low=_whole(a.low, math.floor), high=_whole(a.high, math.floor))
 
 
 def _ceil(a: Facts) -> Facts:
-    return Facts(a.negative, a.negative or a.negative_zero, a.open, 0.0, a.most + 1.0)
+    rounded = a._replace(low=_whole(a.low, math.ceil), high=_whole(a.high, math.ceil))
+    return rounded._replace(negative_zero=a.negative_zero or (a.low < 0.0 and a.high > -1.0))
 
 
-def _floored(value: float) -> float:
-    return math.floor(value) if value < math.inf else value
-
-
-def _low(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
-
-
-def _high(value: float) -> float:
-    return math.inf if math.isnan(value) else value
+def _power(a: Facts, b: Facts) -> Facts:
+    if a.low < 0.0 or a.negative_zero:
+        return Facts(open=True)
+    return Facts(0.0, INF, False, a.open or b.open)
 
 
 _RULES: dict[str, Callable[..., Facts]] = {
     "alias": lambda a: a,
-    "neg": lambda a: a._replace(negative=True, negative_zero=True),
+    "neg": lambda a: Facts(-a.high, -a.low, a.zero, a.open),
     "add": _sum,
     "sub": _difference,
     "mul": _product,
     "div": _quotient,
-    "abs": lambda a: a._replace(negative=False, negative_zero=False),
+    "abs": _abs,
     "floor": _floor,
     "ceil": _ceil,
     "sqrt": _root,
-    "exp": lambda a: Facts(False, False, a.open),
-    "min": _chosen,
-    "max": _chosen,
+    "exp": lambda a: Facts(0.0, INF, False, a.open),
+    "log": lambda a: Facts(-INF, INF, False, a.open or a.low < 0.0),
+    "log2": lambda a: Facts(-INF, INF, False, a.open or a.low < 0.0),
+    "pow": _power,
+    "min": _min,
+    "max": _max,
     "where": _where,
 }

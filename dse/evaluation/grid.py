@@ -85,7 +85,7 @@ class Grid:
                 values = self.tape[objective.node].values
                 self.objectives.append(values)
                 self.infinite.append(None)
-                if self.tape.facts(objective.node).most == math.inf:
+                if self.tape.facts(objective.node).endless:
                     worst, best = values == objective.sign * math.inf, values == -objective.sign * math.inf
                     self.infinite[-1] = worst if worst.any() else None
                     failed += [best] if best.any() else []

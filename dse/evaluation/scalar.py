@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dse.errors import InputError
+from dse.evaluation.prepared import prepared
 from dse.expressions import Graph, Kind, Node, Value, format_typed
 from dse.problem import Problem
 
@@ -48,7 +49,8 @@ def evaluate_nodes(
     """
     graph = problem.graph
     values: dict[int, Scalar] = {}
-    for number in graph.needed(roots):
+    asked = tuple(roots)
+    for number in prepared(problem, ("needed", asked), lambda: graph.needed(asked)):
         node = graph[number]
         if node.op == "dimension":
             values[number] = design[node.data]

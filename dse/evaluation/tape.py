@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluation.bulk import Array, Bulk, BulkEvaluator
+from dse.evaluation.bulk import VALUES, Array, Bulk, BulkEvaluator
 from dse.evaluation.facts import Facts, facts_of
 from dse.expressions import Kind, Node
 from dse.problem import Problem
@@ -26,14 +26,22 @@ __all__ = ["Tape"]
 _UFUNCS: dict[str, np.ufunc] = {
     "neg": np.negative, "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
     "abs": np.absolute, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt,
-    "min": np.minimum, "max": np.maximum,
     "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
     "not": np.logical_not, "and": np.logical_and, "or": np.logical_or,
 }  # fmt: skip
 _COMPARISONS = frozenset({"lt", "le", "eq", "ne"})
 
-_Step = tuple[Callable[..., Any] | None, int, tuple[int, ...]]
-"""What to call (None: the bulk evaluator), the node that it computes, and the nodes that it reads."""
+
+class _Step(NamedTuple):
+    """How a node is computed: ``call`` is given the values of ``args``, and an array to write to unless ``fresh``.
+
+    Without one, or where an argument is undefined, the bulk evaluator computes it.
+    """
+
+    call: Callable[..., Any] | None
+    node: int
+    args: tuple[int, ...]
+    fresh: bool = False
 
 
 class Tape:
@@ -95,26 +103,30 @@ class Tape:
         """Add the step that computes a node, and find the shape of its value: the inner axes, then rows."""
         node = self.graph[n]
         args = tuple(self._same[a] for a in node.args)
-        call: Callable[..., Any] | None = None
-        if node.op == "dimension":
-            call = self.evaluator.axes[node.data].take
-        elif node.op in ("min", "max"):
-            # NumPy does not say which of 0.0 and -0.0 it returns; where neither can be -0.0, they are one.
-            if not any(self._facts[a].negative_zero for a in args):
-                call = _UFUNCS[node.op]
-        elif node.op in _COMPARISONS:
-            if not any(self._facts[a].open for a in args):
-                call = _UFUNCS[node.op]
-        elif node.op == "where":
-            # A condition that is the same all along the rows copies runs; any other is quicker into a new array.
-            call = _choose if node.type.kind is Kind.NUMBER and args[0] in self._known else None
-        elif node.op in _UFUNCS:
-            call = _UFUNCS[node.op]
-        self._steps.append((call, n, args))
+        self._steps.append(self._step(n, node, args))
         shapes = [self._shape_of(a) for a in args if node.op != "dimension"]
         inner = np.broadcast_shapes(*(shape for shape, _ in shapes)) if shapes else ()
         dtype = {Kind.NUMBER: np.float64, Kind.BOOL: np.bool_}.get(node.type.kind, np.int64)
         self._shapes[n] = (inner, dtype)
+
+    def _step(self, n: int, node: Node, args: tuple[int, ...]) -> _Step:
+        if node.op == "dimension":
+            return _Step(self.evaluator.axes[node.data].take, n, ())
+        if node.op in ("min", "max") and not any(self._facts[a].negative_zero for a in args):
+            # NumPy does not say which of 0.0 and -0.0 it returns; where neither can be -0.0, they are one.
+            return _Step(np.minimum if node.op == "min" else np.maximum, n, args)
+        if node.op in _COMPARISONS and any(self._facts[a].open for a in args):
+            return _Step(None, n, args)
+        if node.op == "where":
+            # A condition that is the same all along the rows copies runs; any other is quicker into a new array.
+            if node.type.kind is Kind.NUMBER and args[0] in self._known:
+                return _Step(_choose, n, args)
+            return _Step(np.where, n, args, fresh=True)
+        if node.op in _UFUNCS:
+            return _Step(_UFUNCS[node.op], n, args)
+        if node.op in VALUES:
+            return _Step(VALUES[node.op], n, args, fresh=True)
+        return _Step(None, n, args)
 
     def _shape_of(self, n: int) -> tuple[tuple[int, ...], Any]:
         """The inner shape of a value, and its kind of number."""
@@ -125,13 +137,13 @@ class Tape:
 
     def _allocate(self) -> None:
         """Give every step an array to write to; one whose value is not read again is given to the next."""
-        last = {a: at for at, (_, _, args) in enumerate(self._steps) for a in args}
+        last = {a: at for at, step in enumerate(self._steps) for a in step.args}
         for root in self.roots:
             last[self._same[root]] = len(self._steps)
         free: dict[tuple[int, Any], list[int]] = {}
-        for at, (call, n, args) in enumerate(self._steps):
+        for at, (call, n, args, fresh) in enumerate(self._steps):
             dying = list(dict.fromkeys(a for a in args if a in self._places and last[a] == at))
-            if call is not None:
+            if call is not None and not fresh:
                 shape, dtype = self._shapes[n]
                 kind = (math.prod(shape), dtype)
                 idle = free.setdefault(kind, [])
@@ -170,9 +182,12 @@ class Tape:
         outs = self._views_of(count)
         odd = bool(self._odd)
         with np.errstate(all="ignore"):
-            for call, n, args in self._steps:
+            for call, n, args, fresh in self._steps:
                 if call is None or (odd and any(a in self._undefined for a in args)):
                     odd |= self._bulk(n, digits)
+                    continue
+                if fresh:
+                    values[n] = call(*[values[a] for a in args])
                     continue
                 out = outs[n]
                 if len(args) == 2:

@@ -266,7 +266,7 @@ class Problem:
         assert union is not None
         return replace(union, name=text)
 
-    @property
+    @cached_property
     def measured(self) -> bool:
         """Whether an objective or constraint depends on a metric that a program measures."""
         roots = [o.node for o in self.objectives] + [

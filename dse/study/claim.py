@@ -162,8 +162,8 @@ class Claim:
         try:
             self._stored = self._stored or self._found()  # another process may have begun it meanwhile
             if self._stored is None:
-                self.storage.create(asked.settings)
                 if self.storage.folder is not None:
+                    self.storage.create(asked.settings)
                     self._begun = True
                     asked.write(self.storage.folder)
                 self._stored = asked

@@ -61,9 +61,6 @@ class Database:
         self.folder = folder
         self._lock = None if folder is None else Lock(folder / LOCK)
         self._database: sqlite3.Connection | None = None
-        if folder is None:
-            self._database = _connect(":memory:")
-            self.prepare()
 
     # -- opening ----------------------------------------------------------------------------------
 
@@ -75,7 +72,9 @@ class Database:
     @property
     def exists(self) -> bool:
         """Whether there is anything to read."""
-        return self.folder is None or (self.folder / DATABASE).is_file()
+        if self.folder is None:
+            return self._database is not None
+        return (self.folder / DATABASE).is_file()
 
     def acquire(self) -> None:
         """Become the one writer; the folder is made if need be, and nothing is put into it but the lock.
@@ -92,11 +91,13 @@ class Database:
         self._lock.acquire()
 
     def prepare(self) -> None:
-        """Make the tables, if they are not there.
+        """Make the tables, if they are not there; in memory, they are made when something is written.
 
         Raises:
             StudyError: the file is damaged.
         """
+        if self.folder is None:
+            return
         try:
             self._open().executescript(_TABLES)
         except sqlite3.Error as error:
@@ -115,9 +116,7 @@ class Database:
         Raises:
             StudyError: it cannot be made.
         """
-        if self.folder is None:
-            self.set_facts({_SETTINGS: settings})
-            return
+        assert self.folder is not None
         self._close()
         draft = self.folder / DRAFT
         try:
@@ -170,9 +169,11 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
-            assert self.folder is not None
             try:
-                if self.writable:
+                if self.folder is None:
+                    self._database = _connect(":memory:")
+                    self._database.executescript(_TABLES)
+                elif self.writable:
                     self._database = _connect(str(self.folder / DATABASE))
                     self._database.execute("PRAGMA journal_mode=WAL")
                     self._database.execute("PRAGMA synchronous=FULL")

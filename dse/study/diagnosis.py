@@ -14,8 +14,9 @@ from dse.evaluation.hull import Hull
 from dse.problem import Design, Problem, Team
 from dse.study.accounting import Accounting, Funnel, FunnelLine
 from dse.study.exact import ExactRun
-from dse.study.front import FrontTooLarge
+from dse.study.front import Archive, FrontTooLarge
 from dse.study.keeping import kept_of
+from dse.study.points import points_of
 from dse.study.result import FrontPoint, Miss, Relaxation, Result, Trait, design_text
 from dse.study.tally import Tally
 
@@ -34,7 +35,7 @@ def exact_result(
     clock: Mapping[str, Any] | None = None,
 ) -> Result:
     """The result of an exact run, complete or stopped; ``epsilon`` is what its front was allowed to be worse by."""
-    return _Reader(problem, team, run.tally).result(run, solver, seed, epsilon, note, clock or {})
+    return _Reader(problem, team, run).result(run, solver, seed, epsilon, note, clock or {})
 
 
 def design_metrics(
@@ -94,28 +95,30 @@ def traits_of(problem: Problem, present: list[NDArray[np.bool_]]) -> tuple[Trait
     return tuple(traits)
 
 
+def _known(run: ExactRun) -> Archive:
+    """The front of a run, with what it found and has not come to."""
+    archive, standing = run.tally.archive, run.standing
+    if standing is None or not len(standing.values):
+        return archive
+    fresh = ~archive.dominates(standing.values, or_equal=True)
+    both = Archive.from_state(archive.state(), limit=archive.limit)
+    both.add(standing.values[fresh], standing.positions[fresh])
+    return both
+
+
 class _Reader:
     """Reads the designs behind a tally's positions."""
 
-    def __init__(self, problem: Problem, team: Team, tally: Tally) -> None:
+    def __init__(self, problem: Problem, team: Team, run: ExactRun) -> None:
         self.problem = problem
         self.team = team
-        self.tally = tally
+        self.tally = run.tally
+        self.archive = _known(run)
         self.hull = Hull(problem, team)
 
     def _design(self, position: int) -> tuple[int, Design]:
         digits = self.hull.digits_of(position)
         return self.problem.index_of(digits), self.problem.design_at(digits)
-
-    def _point(self, position: int, ties: int = 1, tied: tuple[int, ...] = ()) -> FrontPoint:
-        return self._point_at(self.hull.digits_of(position), ties, tied)
-
-    def _point_at(self, digits: tuple[int, ...], ties: int = 1, tied: tuple[int, ...] = ()) -> FrontPoint:
-        index, design = self.problem.index_of(digits), self.problem.design_at(digits)
-        metrics = design_metrics(self.problem, design)
-        verdict = judge(self.problem, design)
-        objectives = {o.name: v for o, v in zip(self.problem.objectives, verdict.objectives, strict=True)}
-        return FrontPoint(index, design, objectives, metrics, ties, tied)
 
     def _miss(self, position: int) -> Miss:
         index, design = self._design(position)
@@ -123,7 +126,7 @@ class _Reader:
 
     def _front(self) -> tuple[FrontPoint, ...]:
         """In the order of the first objective, best first, then the next."""
-        archive, weight = self.tally.archive, self.tally.weight
+        archive, weight = self.archive, self.tally.weight
         _, positions, ties = archive.to_arrays()
         tied: list[tuple[int, ...]] = [()] * len(positions)
         if archive.keep_ties:
@@ -133,10 +136,8 @@ class _Reader:
                     f"{int(ties.sum()) * weight:,}; keep one design per vector"
                 )
             tied = [tuple(sorted(self._variants(group, weight))) for group in archive.tied_positions()]
-        rows = zip(positions, ties, tied, strict=True)
-        return tuple(
-            self._point(int(position), int(count) * weight, group) for position, count, group in rows
-        )
+        digits = np.column_stack(list(self.hull.digit_arrays(positions).values()))
+        return points_of(self.problem, digits, [count * weight for count in ties.tolist()], tied)
 
     def _variants(self, positions: Iterable[Any], most: int) -> Iterator[int]:
         """The indices of the designs that those at ``positions`` stand for, of each the ``most`` lowest."""
@@ -158,7 +159,8 @@ class _Reader:
         limit = self.tally.best.limit
         rows = zip(best["keys"].tolist(), best["positions"], strict=True)
         found = sorted((key, index) for key, at in rows for index in self._variants([at], limit))
-        return tuple(self._point_at(self.problem.digits_of(index)) for _, index in found[:limit])
+        digits = [self.problem.digits_of(index) for _, index in found[:limit]]
+        return points_of(self.problem, np.array(digits, dtype=np.intp).reshape(-1, len(self.hull.sizes)))
 
     def _relaxations(self) -> tuple[Relaxation, ...]:
         names = [c.name for c in self.problem.constraints]
@@ -203,7 +205,7 @@ class _Reader:
             solver=solver,
             promise="epsilon" if epsilon else "exact",
             epsilon=epsilon,
-            gap=run.gap,
+            gap=None if run.standing is None else run.standing.gap,
             status=run.status,
             accounting=self._accounting(complete),
             funnel=funnel_of(self.problem, tally, exact=complete and not tally.pruned),

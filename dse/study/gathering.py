@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.grid import Grid
-from dse.study.guards import guards_of
+from dse.study.guards import guards_of, unbeaten
 from dse.study.tally import Tally
 
 __all__ = ["Gathering"]
 
-_LOOK = 256  # candidates of one grid at least that make it worth looking for better guards
+_SAMPLE = 256  # designs that guards are found among
+_MANY = 512  # designs of a grid that no guard beats, above which more guards are looked for
+_FIRST = 4  # guards that meet whole grids; the others meet what these leave
+_GUARDS = 24  # guards at most; then fewer and better ones are looked for
 
 Mask = NDArray[np.bool_]
 
@@ -65,13 +68,28 @@ class Gathering:
     # -- the front --------------------------------------------------------------------------------
 
     def _front(self, grid: Grid, tally: Tally, feasible: Mask) -> None:
-        numbers = grid.list(self._unbeaten(grid, feasible))
+        if not len(self._guards):
+            some = grid.list(feasible)
+            sample = self._values(grid, some[:: -(-len(some) // _SAMPLE)])
+            self._guards = guards_of(sample, sample)
+        numbers = grid.list(self._unbeaten(grid, feasible, self._guards[:_FIRST]))
+        values = self._values(grid, numbers)
+        left = unbeaten(values, self._guards[_FIRST:])
+        numbers, values = numbers[left], values[left]
+        while len(numbers) > _MANY:
+            # What is left is beaten by some of its own; those are guards of the next grids, too.
+            sample = values[:: -(-len(values) // _SAMPLE)]
+            more = guards_of(sample, sample)
+            left = unbeaten(values, more)
+            self._guards = np.concatenate([self._guards, more])
+            worth = len(left) < 0.7 * len(numbers)
+            numbers, values = numbers[left], values[left]
+            if not worth:
+                break
         if len(numbers):
-            values = self._values(grid, numbers)
-            positions = grid.positions(numbers)
-            tally.archive.add(values, positions)
-            if len(numbers) >= _LOOK:
-                self._guards = guards_of(tally.archive.to_arrays()[0], np.concatenate([values, self._guards]))
+            tally.archive.add(values, grid.positions(numbers))
+        if len(self._guards) > _GUARDS:
+            self._guards = guards_of(tally.archive.to_arrays()[0], np.concatenate([values, self._guards]))
         if tally.best.limit:
             worst = tally.best.worst
             own = tally.objective
@@ -86,11 +104,11 @@ class Gathering:
             values[:, at] = grid.pick(grid.objectives[at], numbers) * sign + 0.0
         return values
 
-    def _unbeaten(self, grid: Grid, feasible: Mask) -> Mask:
-        """The feasible designs that no guard dominates."""
+    def _unbeaten(self, grid: Grid, feasible: Mask, guards: NDArray[np.float64]) -> Mask:
+        """The feasible designs that none of some guards dominates."""
         left = feasible
         order = sorted(range(len(self.signs)), key=lambda at: np.size(grid.objectives[at]))
-        for guard in self._guards.tolist():
+        for guard in guards.tolist():
             beaten: Any = True
             for at in order:
                 beaten = beaten & self._at_least(grid, at, guard[at])

@@ -10,6 +10,7 @@ from typing import Any
 
 from dse import __version__
 from dse.errors import DseError, InputError, StudyError
+from dse.evaluation.prepared import prepared
 from dse.problem import Box, Conjunct, Problem, Team, shown
 from dse.problem.library import library, load
 from dse.study.certificate import Wanted
@@ -71,7 +72,7 @@ class Manifest:
         """The manifest of a study of ``problem``."""
         return cls(
             problem=problem.name,
-            source=_source(problem),
+            source=prepared(problem, "source", lambda: _source(problem)),
             overrides=problem.overrides,
             inputs={name: known.value for name, known in problem.inputs.items()},
             digest=problem.digest,
