@@ -190,7 +190,9 @@ class _Importing:
             for at, (key, source, tree) in enumerate(conditions)
             if (key, source, tree) not in bounds and (rule := self.rule(key, source, tree))
         }
-        limits = {name: own[0] if len(own) == 1 else own for name, own in limits.items()}
+        limits = {
+            name: own[0] if isinstance(own, list) and len(own) == 1 else own for name, own in limits.items()
+        }
         parts = {
             "rules": rules,
             "lets": {rename.get(n, n): texts[n] for n in formulas if n not in metrics},
@@ -230,7 +232,8 @@ class _Importing:
         for name, values in found.items():
             own = f"{key}.{name}"
             if not isinstance(values, list) or not values:
-                self.report(own, f"found {_kind(values)}, expected a list of values")
+                what = "an empty list" if values == [] else _kind(values)
+                self.report(own, f"found {what}, expected a list of values")
                 continue
             odd = [v for v in values if not isinstance(v, bool | int | float | str)]
             if odd or any(isinstance(v, float) and not math.isfinite(v) for v in values):

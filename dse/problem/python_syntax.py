@@ -46,7 +46,7 @@ def parse_python(text: str) -> ast.expr:
     if len(text) > LENGTH_LIMIT:
         raise ExpressionError(f"an expression has at most {LENGTH_LIMIT:,} characters, not {len(text):,}")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text.replace("\n", " ").strip(), mode="eval").body
     except SyntaxError as error:
         raise ExpressionError(f"no Python expression: {error.msg}", max((error.offset or 1) - 1, 0)) from None
     except (ValueError, RecursionError, MemoryError):
@@ -157,8 +157,7 @@ class _Rewriting:
         kinds = [self.typed(arm)[1] for arm in (node.body, node.orelse)]
         same = kinds[0] == kinds[1]
         arms = [self.typed(arm)[0] if same else self.number(arm) for arm in (node.body, node.orelse)]
-        test = self.condition(node.test)[0]
-        return ast.IfExp(test, arms[0], arms[1]), kinds[0] if same else NUMBER
+        return _call("where", self.condition(node.test)[0], *arms), kinds[0] if same else NUMBER
 
     def _compare(self, node: ast.Compare) -> _Typed:
         """A chain as one comparison where all links are of numbers, else its links one by one."""
@@ -195,7 +194,7 @@ class _Rewriting:
             constant = _literal(other)
             if labels is not None and constant is not None:
                 text = next((label for (_, v), label in labels.items() if v == constant.value), None)
-                return None if text is None else (self.typed(name)[0], ast.Constant(text))
+                return None if text is None else (self.typed(name)[0], self._constant(_like(other, text))[0])
         (a, kind), (b, other_kind) = self.typed(left), self.typed(right)
         if (kind == TEXT) != (other_kind == TEXT):
             return None
@@ -210,6 +209,7 @@ class _Rewriting:
             return ast.Constant(isinstance(op, ast.NotIn))
         simple = all(isinstance(link, ast.Compare) for link in links)
         sides = [(link.left, link.comparators[0]) for link in links if isinstance(link, ast.Compare)]
+        simple &= not any(isinstance(getattr(item, "op", item), _LOGIC) for _, item in sides)
         if simple and len({ast.unparse(a) for a, _ in sides}) == 1:
             return _compared(sides[0][0], op, ast.List([item for _, item in sides]))
         union = ast.BoolOp(ast.Or(), links) if len(links) > 1 else links[0]
@@ -245,7 +245,7 @@ class _Rewriting:
                 logic = ast.And() if name == "all" else ast.Or()
                 return ast.BoolOp(logic, [self.condition(arg)[0] for arg in args]), FLAG
             case "where", 3:
-                return self._where(args)
+                return self._ifexp(ast.IfExp(args[0], args[1], args[2]))
             case "pow", 2:
                 return ast.BinOp(self.number(args[0]), ast.Pow(), self.number(args[1])), NUMBER
             case "abs" | "ceil" | "floor" | "sqrt" | "log" | "log2" | "exp", 1:
@@ -260,12 +260,8 @@ class _Rewriting:
                 return self.condition(args[0])
         raise _refused(node, f"{name} of {len(args)} argument(s) has no counterpart in a space file")
 
-    def _where(self, args: Sequence[ast.expr]) -> _Typed:
-        chosen, kind = self._ifexp(ast.IfExp(args[0], args[1], args[2]))
-        assert isinstance(chosen, ast.IfExp)
-        return _call("where", chosen.test, chosen.body, chosen.orelse), kind
 
-
+_LOGIC = (ast.Compare, ast.And, ast.Or, ast.Not)
 _OF_LISTS = frozenset({"min", "max", "sum", "all", "any"})
 
 
@@ -286,6 +282,11 @@ def _literal(node: ast.expr) -> ast.Constant | None:
         if isinstance(inner, ast.Constant) and type(inner.value) in (int, float):
             return ast.Constant(-inner.value)  # type: ignore[operator] # a number, as just seen
     return node if isinstance(node, ast.Constant) else None
+
+
+def _like(node: ast.expr, text: str) -> ast.Constant:
+    """A text in the place of a node."""
+    return ast.copy_location(ast.Constant(text), node)
 
 
 def _call(name: str, *args: ast.expr) -> ast.expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from math import isinf
 from typing import Any
 
 from dse.space.scalars import read_plain
@@ -31,7 +32,7 @@ def _block(data: Mapping[str, Any], depth: int) -> Iterator[str]:
             yield f"{lead} {_scalar(value)}"
             continue
         flow = _flow(value)
-        if depth and len(lead) + len(flow) < _WIDTH:
+        if not value or (depth and len(lead) + len(flow) < _WIDTH):
             yield f"{lead} {flow}"
         elif isinstance(value, Mapping):
             yield lead
@@ -61,6 +62,8 @@ def _flow(value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
+    if isinstance(value, float) and isinf(value):
+        return ".inf" if value > 0 else "-.inf"
     return _text(value) if isinstance(value, str) else json.dumps(value)
 
 
