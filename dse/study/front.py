@@ -55,13 +55,12 @@ class Archive:
     def __repr__(self) -> str:
         return f"Archive(k={self.k}, vectors={self._positions.size}, pending={self._held})"
 
-    def add(self, values: ArrayLike, positions: ArrayLike, weight: int = 1) -> None:
+    def add(self, values: ArrayLike, positions: ArrayLike) -> None:
         """Take designs in.
 
         Args:
             values: objective vectors, shape (n, k), without NaN.
             positions: the index of each design, shape (n,), int64.
-            weight: how many designs each stands for.
 
         Raises:
             ValueError: wrong shapes, or a NaN.
@@ -73,7 +72,7 @@ class Archive:
             raise ValueError(
                 f"positions must be {rows.shape[0]} int64, but got shape {places.shape} of {places.dtype}"
             )
-        self._absorb(np.ascontiguousarray(rows.T), places.astype(np.int64), np.full(places.size, weight, np.int64))
+        self._absorb(np.ascontiguousarray(rows.T), places.astype(np.int64), np.ones(places.size, np.int64))
 
     def merge(self, other: Archive) -> None:
         """Take in everything that ``other`` holds, as if its designs had been added here.

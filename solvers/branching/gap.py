@@ -25,5 +25,5 @@ def standing(search: Search) -> Standing:
             own = np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in boxes.objectives(frame)])
             lows.append(own[:, (own < np.inf).all(axis=0) & ~search.guard.dominates(own)])  # not NaN either
     first = search.plan.start
-    gap = gap_of(search.problem, search.best.to_arrays()[0], np.concatenate(lows, axis=1).T, search.worst)
+    gap = gap_of(search.problem, search.guard.front, np.concatenate(lows, axis=1).T, search.worst)
     return Standing(gap, first.values, first.positions)

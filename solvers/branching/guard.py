@@ -7,15 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.study.dominance import covered
-
 __all__ = ["Guard"]
 
 _CELLS = 2**20
 """Cells of the table over all objectives but one."""
-
-_EXACT = 2**22
-"""Pairs of vectors up to which what the table leaves open is compared one by one."""
 
 
 class Guard:
@@ -78,15 +73,12 @@ class Guard:
             return beaten
         return self._unless_equal(lows, beaten)
 
-    def rest(self, lows: NDArray[np.float64], beaten: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The answer of :meth:`dominates` made exact where that is affordable."""
-        open_ = np.flatnonzero(~beaten)
-        if self.epsilon or len(open_) * len(self.front) > _EXACT:
-            return beaten
-        more = covered(np.ascontiguousarray(self.front.T), lows[:, open_])
-        beaten = beaten.copy()
-        beaten[open_] = self._unless_equal(lows[:, open_], more)
-        return beaten
+    def holds(self, values: NDArray[np.float64]) -> bool:
+        """Whether all of these vectors (n, k) are on the front itself."""
+        if not len(self.front) or not len(values):
+            return not len(values)
+        everywhere = np.ones(len(values), dtype=np.bool_)
+        return not self._unless_equal(np.ascontiguousarray(values.T), everywhere).any()
 
     def _unless_equal(self, lows: NDArray[np.float64], beaten: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """``beaten`` without the bounds that equal a vector of the front: their designs tie with it."""

@@ -1,52 +1,160 @@
-"""The order in which axes are fixed, chosen by trying each on a sample of the boxes that are left."""
+"""The order in which axes are fixed: a bad one costs a hundredfold.
+
+Chosen greedily, axis by axis, on a sample of the boxes that are left; where the search promises to be long, improved by
+moving axes about while the estimated number of boxes falls.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes
 
-from .expanding import Tree
+from .expanding import OPEN, Expanded, Tree
 from .guard import Guard
 
-__all__ = ["sampled_order"]
+__all__ = ["improved_order", "sampled_order"]
 
 _SAMPLE = 256
+
+_IDLE = 0.9
+"""From this share of boxes on whose bound an axis does not tighten, it is fixed last."""
+
+
+_TIGHTER = 0.005
+"""A bound that rises by less than this share counts as unchanged."""
+
+
+_PER_MOVE = 1_000_000
+"""Boxes that the search must be estimated at for each move that is tried: some times what one costs."""
+
+_MOVES = 150
+
+_BETTER = 0.97
+"""A move must lower the estimate by more than its sample makes it vary."""
+
+
+class _Tried(NamedTuple):
+    """What came of fixing one axis: the smaller ``score``, the better."""
+
+    late: bool
+    score: float
+    axis: int
+    rows: NDArray[np.uint8]
 
 
 def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[int]:
     """The live axes; at each depth the one whose children are discarded most, for its size.
 
     What is minimized is log(open children / boxes) / log(children per box): the depth at which nothing would be left.
+    An axis that no rule depends on and one of whose children mostly has its parent's bound, because one value is best
+    whatever the others are, comes last: branching on it early tightens nothing and multiplies what is nearly as good.
     """
     grid = boxes.grid
-    waiting = {d: list(axes) for d, axes in enumerate(grid.own)}
     live = set(boxes.live)
-    waiting = {d: [a for a in axes if a in live] for d, axes in waiting.items()}
+    waiting = {d: [axis for axis in axes if axis in live] for d, axes in enumerate(grid.own)}
     order: list[int] = []
     rows = np.zeros((0, 1), dtype=np.uint8)
     while candidates := [axes[0] for axes in waiting.values() if axes]:
-        best: tuple[float, int] | None = None
-        kept: NDArray[np.uint8] | None = None
-        tree = Tree(boxes, order)
         if rows.shape[1] == 0:  # everything is discarded already: the rest matters little
-            order += [axis for axes in waiting.values() for axis in axes]
-            return order
-        for axis in candidates:
-            found = tree.expand(rows, guard, child=axis).rows
-            size = grid.axes[axis].size
-            share = found.shape[1] / rows.shape[1]
-            score = (math.log(share) / math.log(max(size, 2)) if share else -math.inf), axis
-            if best is None or score < best:
-                best, kept = score, found
-        assert best is not None
-        assert kept is not None
-        order.append(best[1])
-        waiting[grid.axes[best[1]].dimension].pop(0)
-        rows = kept
+            return order + [axis for axes in waiting.values() for axis in axes]
+        tree = Tree(boxes, order)
+        lows = _lows(tree, rows)
+        tried = [_try(tree, rows, lows, axis, guard) for axis in candidates]
+        best = min(tried, key=lambda found: found[:3])
+        order.append(best.axis)
+        waiting[grid.axes[best.axis].dimension].pop(0)
+        rows = best.rows
         if rows.shape[1] > _SAMPLE:
             rows = rows[:, np.sort(rng.choice(rows.shape[1], _SAMPLE, replace=False))]
     return order
+
+
+def _lows(tree: Tree, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The lower bounds (k, n) of boxes."""
+    frame = tree.frame(rows, None)
+    tree.boxes.legal(frame)
+    tree.boxes.feasible(frame)
+    n = rows.shape[1]
+    return np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in tree.boxes.objectives(frame)])
+
+
+def _try(tree: Tree, rows: NDArray[np.uint8], lows: NDArray[np.float64], axis: int, guard: Guard) -> _Tried:
+    found = tree.expand(rows, guard, child=axis)
+    size = tree.grid.axes[axis].size
+    share = found.rows.shape[1] / rows.shape[1]
+    score = math.log(share) / math.log(max(size, 2)) if share else -math.inf
+    late = axis not in tree.boxes.ruled and _unchanged(found, lows) >= _IDLE
+    return _Tried(late, score, axis, found.rows)
+
+
+def _unchanged(found: Expanded, lows: NDArray[np.float64]) -> float:
+    """The share of the boxes that stay open one of whose children has the same bound."""
+    parents = np.flatnonzero(found.codes.reshape(-1) == OPEN) // found.codes.shape[1]
+    if not parents.size:
+        return 0.0
+    own = lows[:, parents]
+    with np.errstate(invalid="ignore"):  # of infinite bounds
+        near = (found.lows <= own + _TIGHTER * np.abs(own)) | (found.lows == own)
+    same = parents[near.all(axis=0)]
+    return len(np.unique(same)) / len(np.unique(parents))
+
+
+# -- improving ------------------------------------------------------------------------------------------------
+
+
+class _Dive(NamedTuple):
+    """A sample of the open boxes at some depth, how many each stands for, and the boxes looked at on the way."""
+
+    rows: NDArray[np.uint8]
+    weight: float
+    boxes: float
+
+
+def improved_order(
+    boxes: Boxes, order: list[int], guard: Guard, rng: np.random.Generator
+) -> tuple[list[int], float]:
+    """An order estimated to need fewer boxes, and that estimate.
+
+    Axes are moved at random; a move is kept when a dive through a sample of the boxes estimates fewer of them. More moves
+    are tried the longer the search promises to be.
+    """
+    dives = _dive(boxes, order, guard, [_Dive(np.zeros((0, 1), dtype=np.uint8), 1.0, 0.0)])
+    grid = boxes.grid
+    moves = min(_MOVES, int(dives[-1].boxes / _PER_MOVE))
+    for _ in range(moves if len(order) > 2 else 0):
+        here, there = rng.choice(len(order), 2, replace=False).tolist()
+        moved = list(order)
+        axis = moved.pop(here)
+        moved.insert(there, axis)
+        own = [a for a in moved if grid.axes[a].dimension == grid.axes[axis].dimension]
+        if own != sorted(own):
+            continue
+        found = _dive(boxes, moved, guard, dives[: min(here, there) + 1])
+        if found[-1].boxes < _BETTER * dives[-1].boxes:
+            order, dives = moved, found
+    return order, dives[-1].boxes
+
+
+def _dive(boxes: Boxes, order: list[int], guard: Guard, known: list[_Dive]) -> list[_Dive]:
+    """The samples at each depth; ``known`` are the first of them."""
+    tree, dives = Tree(boxes, order), list(known)
+    for depth in range(len(known) - 1, len(order)):
+        rows, weight, looked = dives[-1]
+        found = tree.expand(rows, guard) if rows.shape[1] else None
+        if found is None or not found.rows.shape[1]:
+            looked += 0.0 if found is None else weight * found.codes.size
+            return [*dives, *[_Dive(rows[:, :0], weight, looked)] * (len(order) - depth)]
+        looked += weight * found.codes.size
+        left = found.rows.shape[1]
+        rows = found.rows
+        if left > 2 * _SAMPLE:
+            # The same choice at each depth, whatever the order, so that orders differ by more than their samples.
+            chosen = np.random.default_rng(depth).choice(left, 2 * _SAMPLE, replace=False)
+            rows, weight = rows[:, np.sort(chosen)], weight * left / (2 * _SAMPLE)
+        dives.append(_Dive(rows, weight, looked))
+    return dives

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from dse.evaluation.bounds import Boxes
 from dse.problem import Problem, Team
 from dse.study.dominance import covered
-from dse.study.front import Archive
 from dse.study.solver import ExactSearch
 from dse.study.tally import BEATEN, Tally
 
 from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree, Wanted
 from .guard import Guard
 from .judging import Points
-from .ordering import sampled_order
+from .ordering import improved_order, sampled_order
 from .seeding import seeds
 
 __all__ = ["Batch", "Plan", "Search"]
@@ -32,7 +31,7 @@ __all__ = ["Batch", "Plan", "Search"]
 CHILDREN = 65_536
 """Children looked at in one step: arrays of that many numbers stay in a processor's cache."""
 
-_ROUND = 4
+_ROUND = 2
 """Steps of a round; they share a guard and can be done at once."""
 
 
@@ -67,7 +66,8 @@ class Batch:
 class Plan:
     """What the search of a problem needs, and does not change while it runs.
 
-    It follows from the problem, team and seed alone: ``start`` are feasible designs, ``tree`` has the order.
+    It follows from the problem, team and seed alone: ``start`` are feasible designs, ``tree`` has the order,
+    ``estimate`` is how many boxes the search is likely to look at.
     """
 
     def __init__(self, problem: Problem, team: Team, seed: int, epsilon: float = 0.0) -> None:
@@ -76,7 +76,10 @@ class Plan:
         self.epsilon = epsilon
         rng = np.random.default_rng(seed)
         self.start = seeds(self.boxes, self.points, rng)
-        self.tree = Tree(self.boxes, sampled_order(self.boxes, Guard(self.start.values, epsilon), rng))
+        guard = Guard(self.start.values, epsilon)
+        order = sampled_order(self.boxes, guard, rng)
+        order, self.estimate = improved_order(self.boxes, order, guard, rng)
+        self.tree = Tree(self.boxes, order)
 
 
 class Search:
@@ -89,7 +92,7 @@ class Search:
         self.problem = search.problem
         self.total = plan.boxes.grid.total
         self._spare(search.tally)
-        self.best = Archive(len(self.problem.objectives))
+        self._start = plan.start.values
         self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))] if self.total else []
         self.batches = 1
         self.done = 0
@@ -97,9 +100,7 @@ class Search:
         self.worst = plan.start.worst
         if search.state is not None:
             self._resume(search.state)
-        self._learn(plan.start.values)
-        self._learn(search.tally.archive.to_arrays()[0])
-        self.guard = Guard(self.best.to_arrays()[0], plan.epsilon)
+        self.guard = self._guard()
 
     def _spare(self, tally: Tally) -> None:
         """Let one design stand for all that differ in idle dimensions alone."""
@@ -127,16 +128,13 @@ class Search:
         self.batches, self.done, self.boxes = state["batches"], state["done"], state["boxes"]
         self.worst = np.array(state["worst"])
 
-    def _learn(self, values: NDArray[np.float64]) -> bool:
-        """Take in vectors of feasible designs; whether any was new."""
-        if not len(values):
-            return False
-        fresh = ~self.best.dominates(values, or_equal=True)
-        if not fresh.any():
-            return False
-        new = values[fresh]
-        self.best.add(new, np.arange(len(new)))
-        return True
+    def _guard(self) -> Guard:
+        """The guard of the front found so far and of what the search began with."""
+        archive = self.search.tally.archive
+        self._start = self._start[~archive.dominates(self._start, or_equal=True)]
+        found = archive.to_arrays()[0]
+        found = found[~covered(self._start.T, np.ascontiguousarray(found.T))]
+        return Guard(np.concatenate([self._start, found]), self.plan.epsilon)
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -210,7 +208,7 @@ class Search:
             self.batches += 1
         self.stack += reversed(waiting)
         if fresh:
-            self.guard = Guard(self.best.to_arrays()[0], self.plan.epsilon)
+            self.guard = self._guard()
 
     def _judge(self, expanded: Expanded) -> bool:
         """Judge the designs that were reached, and give them their codes; whether a new vector was among them."""
@@ -230,7 +228,7 @@ class Search:
         tally.add(points.positions(places), outcomes, digits)
         found = outcomes.objectives[outcomes.feasible]
         self.worst = np.maximum(self.worst, found.max(axis=0, initial=-np.inf))
-        return self._learn(found)
+        return not self.guard.holds(found)
 
     def _account(self, code: int, count: int) -> None:
         """Count the designs of a closed box."""

@@ -104,7 +104,7 @@ def _neighbours(
     places: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """All designs that differ in one dimension (of a long one: in some values), and some that differ in two."""
-    dimensions, n = places.shape
+    n = places.shape[1]
     moved = []
     for d in np.flatnonzero(sizes > 1).tolist():
         values = np.arange(sizes[d]) if sizes[d] <= 64 else np.sort(rng.choice(sizes[d], 64, replace=False))

@@ -92,7 +92,7 @@ class Boxes:
     """Bounds of one problem over the boxes of a team's hull.
 
     ``live`` are the axes of the dimensions that a rule, constraint, objective or team membership depends on;
-    ``idle`` the others, which change nothing; axes of a single digit are neither. There is one live axis at least.
+    ``ruled`` those of rules and membership alone; ``idle`` the others, which change nothing; axes of a single digit are neither. There is one live axis at least.
     """
 
     def __init__(self, problem: Problem, team: Team, limit: int = LIMIT) -> None:
@@ -108,6 +108,7 @@ class Boxes:
         stages: list[list[Side]] = [where + rules, constraints, objectives]
         self.program = Program(problem, self.grid, stages, limit)
         self.live, self.idle = self._split([*where, *rules, *constraints, *objectives])
+        self.ruled = self._axes_of([*where, *rules])
 
     def _narrowed(self, allowed: tuple[tuple[int, ...] | None, ...]) -> list[Table]:
         """Which digits a box of the team allows, of the dimensions on which it is narrower than the hull."""
@@ -120,15 +121,19 @@ class Boxes:
         return found
 
     def _split(self, roots: list[Side]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        names = {name for node, _ in roots for name in self.problem.graph[node].support}
-        live = set(self.grid.axes_of(names)) | {
-            axis for masks in self._masks for t in masks for axis in t.axes
-        }
+        live = self._axes_of(roots)
         several = {at for at, axis in enumerate(self.grid.axes) if axis.size > 1}
         if not live & several:
             live = set(self.grid.own[0])
             several |= live
         return tuple(sorted(live & several)), tuple(sorted(several - live))
+
+    def _axes_of(self, roots: list[Side]) -> set[int]:
+        """The axes that some nodes, and team membership, depend on."""
+        names = {name for node, _ in roots for name in self.problem.graph[node].support}
+        return set(self.grid.axes_of(names)) | {
+            axis for masks in self._masks for t in masks for axis in t.axes
+        }
 
     def frame(self, columns: Mapping[int, NDArray[np.intp]], child: int | None, count: int) -> Frame:
         """A frame of ``count`` boxes, nothing evaluated yet."""
