@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from dse.errors import InputError
 from dse.evaluation import broken_rule, evaluate_nodes
 from dse.evaluation.bulk import BulkEvaluator
-from dse.evaluation.counting import LegalSpace, TooLarge, joining, legal_designs, unranking
+from dse.evaluation.counting import LegalSpace, TooLarge, joining, legal_designs, listing, unranking
 from dse.evaluation.counting.conditions import broken, clauses, holds
 from dse.evaluation.counting.legal import draw_below
 from dse.problem import Problem, Team
@@ -52,8 +52,11 @@ def check(found: Problem, team: Team | None = None) -> None:
     assert legal.count == len(right)
     designs = legal.designs(range(legal.count))
     assert sorted(found.index_of(row) for row in designs.tolist()) == right
-    listed = [found.index_of(row) for block in legal_designs(found, team) for row in block.tolist()]
-    assert listed == right
+    for few in (listing.FEW, -1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(listing, "FEW", few)
+            blocks = list(legal_designs(found, team))
+        assert [found.index_of(row) for block in blocks for row in block.tolist()] == right
 
 
 # -- against the definition ------------------------------------------------------------------------
@@ -90,7 +93,10 @@ def test_nothing_changes_when_little_fits_into_memory(seed: int, monkeypatch: py
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
-def test_lists_in_chunks(chunk: int) -> None:
+@pytest.mark.parametrize("few", [True, False])
+def test_lists_in_chunks(chunk: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not few:
+        monkeypatch.setattr(listing, "FEW", -1)
     for seed in range(1004, 1012):
         found = problem(seed)
         team = found.team(next(iter(found.teams), None))
@@ -244,6 +250,7 @@ def test_overlapping_teams_count_each_design_once() -> None:
             "c": {"d2": [9]},
         },
     )
+    assert LegalSpace(found, found.team("a") & found.team("c") & made_team(found, "d2", 0.0)).count == 0
     for text in ("a", "a | b", "a | b | c", "a & b | c", "c | a & b"):
         check(found, found.team(text))
 
@@ -252,11 +259,14 @@ def test_overlapping_teams_count_each_design_once() -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_spaces_have_their_published_counts(name: str) -> None:
+def test_real_spaces_have_their_published_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found, data = real(name)
     assert found.size == data["cartesian"]
     assert LegalSpace(found).count == data["valid"]
     assert sum(map(len, legal_designs(found))) == data["valid"]
+    if name != "hotspot":
+        monkeypatch.setattr(listing, "FEW", -1)
+        assert sum(map(len, legal_designs(found))) == data["valid"]
 
 
 def test_every_number_is_a_design_of_its_own() -> None:

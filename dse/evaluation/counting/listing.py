@@ -1,22 +1,31 @@
-"""The legal designs of a team in the order of their indices, streamed: prefixes grow one dimension at a time, and end
-as soon as a condition that is decided, or has no way left to hold, rejects them.
+"""The legal designs of a team in the order of their indices, in blocks.
+
+Where they are few, they are found by number and sorted. Else they are streamed: prefixes grow one dimension at a time,
+and end as soon as a condition that is decided, or has no way left to hold, rejects them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bulk import BulkEvaluator
 from dse.evaluation.counting.conditions import Clause, clauses, holds
+from dse.evaluation.counting.joining import TooLarge
+from dse.evaluation.counting.legal import LegalSpace
 from dse.evaluation.verdict import check_enumerable, inside
 from dse.problem import Problem, Team
 
 __all__ = ["legal_designs"]
 
+FEW = 2**20
+"""Legal designs up to which they are found by number and sorted, which no dead end slows."""
+
+_WORK = 2**24  # combinations that are looked at to count them
 _CHUNK = 2**17  # prefixes that are looked at together
 _TABLE = 2**16  # combinations of a clause's dimensions up to which it is tabulated
 
@@ -38,6 +47,13 @@ def legal_designs(
     team = team or problem.everything
     if not team.boxes:
         return
+    counted = LegalSpace(problem, team, work=_WORK)
+    with suppress(TooLarge):
+        if counted.count <= FEW:
+            designs = counted.designs(range(counted.count))
+            designs = designs[np.lexsort(designs.T[::-1])]
+            yield from (designs[start : start + chunk] for start in range(0, len(designs), chunk))
+            return
     axes = [np.asarray(axis, dtype=np.intp) for axis in team.hull(problem.sizes)]
     sieve = _Sieve(problem, team, axes)
     # Each entry: prefixes, and which of their children are still to come.
@@ -55,10 +71,9 @@ def legal_designs(
         if stop < len(prefixes) * len(axis):
             stack.append((prefixes, stop))
         row, digit = np.divmod(np.arange(start, stop), max(len(axis), 1))
-        children = np.concatenate([prefixes[row], axis[digit][:, None]], axis=1)
-        children = sieve.passed(children)
-        if len(children):
-            stack.append((children, 0))
+        row, digit = sieve.passed(prefixes, row, axis[digit])
+        if len(row):
+            stack.append((np.concatenate([prefixes[row], digit[:, None]], axis=1), 0))
 
 
 class _Sieve:
@@ -74,7 +89,7 @@ class _Sieve:
         every = [c.node for box in team.boxes for c in box.where]
         self.evaluator = BulkEvaluator(problem, [*(arg for c in found for arg in c.args), *every])
         self.tables: list[list[tuple[list[int], NDArray[np.bool_]]]] = [[] for _ in axes]
-        self.last: list[list[Clause]] = [[] for _ in axes]
+        self.last: list[list[tuple[Clause, list[int]]]] = [[] for _ in axes]
         self.empty = False
         for clause in found:
             support = frozenset().union(*(problem.graph[arg].support for arg in clause.args))
@@ -85,7 +100,7 @@ class _Sieve:
             elif math.prod(len(axes[at]) for at in dims) <= _TABLE:
                 self._tabulate(clause, dims, axes)
             else:
-                self.last[dims[-1]].append(clause)
+                self.last[dims[-1]].append((clause, dims))
 
     def _tabulate(self, clause: Clause, dims: Sequence[int], axes: Sequence[NDArray[np.intp]]) -> None:
         """Which combinations of a clause's first dimensions some values of the others can complete."""
@@ -104,26 +119,31 @@ class _Sieve:
                 whole[np.ix_(*(axes[d] for d in of))] = held
                 self.tables[at].append((of, whole))
 
-    def passed(self, prefixes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The prefixes that no condition rejects which their last dimension decides or narrows."""
-        at = prefixes.shape[1] - 1
+    def passed(
+        self, prefixes: NDArray[np.intp], row: NDArray[np.intp], digit: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The children (a prefix's row, and the value number that follows) that no condition rejects which their last
+        dimension decides or narrows.
+        """
+        at = prefixes.shape[1]
         if self.empty:
-            return prefixes[:0]
+            return row[:0], digit[:0]
         for of, table in self.tables[at]:
-            prefixes = prefixes[table[tuple(prefixes[:, d] for d in of)]]
-        for clause in self.last[at]:
-            values = self.evaluator.evaluate(self._digits(prefixes), self.problem.graph.needed(clause.args))
-            prefixes = prefixes[np.broadcast_to(holds(clause, values), len(prefixes))]
-        return prefixes
+            held = table[(*(prefixes[row, d] for d in of[:-1]), digit)]
+            row, digit = row[held], digit[held]
+        for clause, of in self.last[at]:
+            digits = {self.problem.names[d]: prefixes[row, d] for d in of[:-1]}
+            digits[self.problem.names[at]] = digit
+            values = self.evaluator.evaluate(digits, self.problem.graph.needed(clause.args))
+            held = np.broadcast_to(holds(clause, values), len(row))
+            row, digit = row[held], digit[held]
+        return row, digit
 
     def members(self, designs: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which designs belong to a team of several boxes; the axes and clauses see to one box."""
         if len(self.team.boxes) == 1:
             return np.ones(len(designs), dtype=np.bool_)
-        digits = self._digits(designs)
+        digits = {name: designs[:, at] for at, name in enumerate(self.problem.names)}
         nodes = [c.node for box in self.team.boxes for c in box.where]
         values = self.evaluator.evaluate(digits, self.problem.graph.needed(nodes))
         return inside(self.problem, self.team, digits, values, len(designs))
-
-    def _digits(self, prefixes: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
-        return {self.problem.names[at]: prefixes[:, at] for at in range(prefixes.shape[1])}
