@@ -22,7 +22,7 @@ from dse.evaluation.hull import Hull
 from dse.evaluation.verdict import Judge, condition_holds
 from dse.problem import Problem, Team
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["Plan", "deciding_plan", "plan_of"]
 
 _DRAWN = 2048  # designs that the share of legal ones is guessed from
 _CALL = 3_000.0  # what calling a NumPy function costs, in operations on one value
@@ -43,26 +43,27 @@ class Plan:
     kept: float
 
 
-def plan_of(
-    problem: Problem, team: Team, hull: Hull, *, batch: int, first: Sequence[int] = (), narrow: bool = False
-) -> Plan:
-    """The cheapest plan found, the same every time.
-
-    Args:
-        batch: how many designs are evaluated at once.
-        first: dimensions that are to be walked, slowest, in this order.
-        narrow: whether every condition is to be decided by rows.
-    """
+def plan_of(problem: Problem, team: Team, hull: Hull, *, batch: int) -> Plan:
+    """The cheapest plan found, the same every time; ``batch`` designs are evaluated at once."""
     if hull.total <= _SMALL:
-        rest = [d for d in range(len(hull.sizes)) if d not in first]
-        return Plan((*first, *rest), (), 1.0)
+        return Plan(tuple(range(len(hull.sizes))), (), 1.0)
     work = _Work(problem, team, hull, batch)
-    chosen = work.cheapest(frozenset(first), narrow=narrow)
-    chosen |= {d for d, size in enumerate(hull.sizes) if size == 1}
-    rest = [d for d in range(len(hull.sizes)) if d in chosen and d not in first]
-    kept = work.shares(chosen)[0]
-    inner = tuple(d for d in range(len(hull.sizes)) if d not in chosen)
-    return Plan((*first, *rest), inner, kept)
+    chosen = work.cheapest()
+    return _plan(hull, chosen, work.shares(chosen)[0])
+
+
+def deciding_plan(problem: Problem, team: Team, hull: Hull, first: Sequence[int] = ()) -> Plan:
+    """The plan with the fewest rows that decide every condition; ``first`` are walked in any case, slowest."""
+    names = team_names(problem, team).union(*(problem.graph[rule.check].support for rule in problem.rules))
+    chosen = frozenset(d for d, name in enumerate(problem.names) if name in names or d in first)
+    return _plan(hull, chosen or frozenset((0,)), 1.0, first)
+
+
+def _plan(hull: Hull, chosen: frozenset[int], kept: float, first: Sequence[int] = ()) -> Plan:
+    """Dimensions of one value are walked, too, which costs nothing."""
+    walked = [d for d, size in enumerate(hull.sizes) if d in chosen or size == 1]
+    inner = tuple(d for d in range(len(hull.sizes)) if d not in walked)
+    return Plan((*first, *(d for d in walked if d not in first)), inner, float(kept))
 
 
 class _Work:
@@ -144,15 +145,11 @@ class _Work:
             self._products[names] = found
         return found
 
-    def cheapest(self, first: frozenset[int], *, narrow: bool) -> frozenset[int]:
+    def cheapest(self) -> frozenset[int]:
         """Rows grow by what makes them cheapest, a condition's dimensions or a single one, until all are walked."""
-        every = frozenset(d for d in range(len(self.sizes)) if self.wide >> d & 1) or frozenset((0,))
-        chosen = first
-        if narrow:
-            chosen |= {d for d in every for names in self.conditions if names >> d & 1}
-        if not chosen:
-            chosen = frozenset(sorted(every)[:1])
-        best, least, worse = every | chosen, math.inf, 0
+        every = frozenset(d for d in range(len(self.sizes)) if self.wide >> d & 1)
+        chosen = frozenset(sorted(every)[:1])
+        best, least, worse = every, math.inf, 0
         while worse < _PATIENCE:
             if self._product(self.wide & ~_bits(chosen)) * _SHORTEST <= self.batch:
                 cost = self.cost(chosen)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dse.evaluation.blocks import Blocks
 from dse.evaluation.hashing import uniform
 from dse.evaluation.hull import Hull
-from dse.evaluation.plan import plan_of
+from dse.evaluation.plan import deciding_plan
 from dse.problem import Problem, Team
 
 __all__ = ["drawn_ranks", "ranked"]
@@ -28,7 +28,7 @@ def ranked(
         first: dimensions that are to be slowest in the list, in this order.
     """
     hull = Hull(problem, team)
-    plan = plan_of(problem, team, hull, batch=1, first=first, narrow=True)
+    plan = deciding_plan(problem, team, hull, first)
     strides = _strides(hull.sizes)
     rows = Blocks(problem, team, dimensions=plan.rows)
     inner = Hull(problem, team, plan.inner)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation import Blocks, BulkEvaluator, broken_rule, evaluate_nodes
 from dse.evaluation.counting import LegalSpace, TooLarge, legal_designs
+from dse.evaluation.hull import Hull
 from dse.evaluation.verdict import condition_holds, inside
 from dse.expressions import Value
 from dse.problem import Dimension, Problem, Rule, Team
@@ -77,8 +78,7 @@ class LegalDesigns:
         self._boxes = [box for box in team.boxes if not box.empty]
         # Going dimension by dimension favours designs with inactive dimensions, and those in several or small boxes.
         self._even = len(self._boxes) < 2 and all(d.when is None for d in problem.dimensions)
-        hull = [] if problem.continuous else team.hull(problem.sizes)
-        self._axes = [np.asarray(axis, dtype=np.intp) for axis in hull]
+        self._axes = [] if problem.continuous else Hull(problem, team).axes
 
     @cached_property
     def _blocks(self) -> Blocks | None:

@@ -27,6 +27,8 @@ BEATEN = "dominated by the front"
 
 _FAILURES = 5
 _WAITING = 65_536  # rows that wait to be sorted
+_MEMORY = 300 * 10**6  # bytes that the designs of a front may take
+_POINT, _NAMED = 600, 80  # bytes that one takes, and more for each value in it
 _TRAIT_LIMIT = 1_000_000  # values of a dimension beyond which traits are not recorded
 
 
@@ -148,7 +150,7 @@ class Tally:
         self.feasible = 0
         self.alone = [0] * (c + k)
         self.in_order = [0] * (c + k)
-        self.archive = Archive(k, keep_ties=ties)
+        self.archive = Archive(k, limit=_most(problem), keep_ties=ties)
         self.kept = Records(keep, {})
         self.swept: Swept | None = None
         self.best = Records(top, {})
@@ -311,7 +313,8 @@ class Tally:
                 name.removeprefix("archive."): array
                 for name, array in arrays.items()
                 if name.startswith("archive.")
-            }
+            },
+            limit=_most(problem),
         )
         for name in ("kept", "best", "nearest", "failures"):
             record: Records = getattr(tally, name)
@@ -321,3 +324,9 @@ class Tally:
             for at, seen in enumerate(tally.present)
         ]
         return tally, facts["extra"]
+
+
+def _most(problem: Problem) -> int:
+    """The most designs that a front may have, so that a result of them fits into memory."""
+    named = len(problem.dimensions) + len(problem.metrics) + len(problem.objectives)
+    return min(1_000_000, _MEMORY // (_POINT + _NAMED * named))

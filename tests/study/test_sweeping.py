@@ -6,18 +6,29 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dse.evaluation import broken_rule, member
+from dse.evaluation.grid import Grid
 from dse.evaluation.hull import Hull
 from dse.evaluation.plan import Plan
+from dse.evaluation.ranking import drawn_ranks, ranked
 from dse.evaluation.sweep import Sweep
 from dse.problem import Problem, Team
+from dse.problem.library import load
 from dse.solvers.exhaustive import Exhaustive
+from dse.study import keeping
 from dse.study.diagnosis import exact_result
+from dse.study.dominance import nondominated
 from dse.study.exact import run_exact, walk
+from dse.study.front import FrontTooLarge
+from dse.study.gathering import Gathering
+from dse.study.guards import guards_of, unbeaten
 from dse.study.result import Result
 from dse.study.solver import ExactSearch, ExactSolver
 from dse.study.sweeping import Sweeping
+from dse.study.tally import Tally
 from tests.bruteforce import (
     assert_accounted,
     assert_right_counts,
@@ -89,7 +100,140 @@ def test_any_plan_gives_the_truth(first: int) -> None:
                 assert_right(solve(found, team, Planned(plan, **sizes), ties=True, top=3), right)
 
 
-def test_a_larger_space_that_is_planned() -> None:
-    for seed in (1000, 1003, 1007):
-        found = problem(seed, 12_000)
-        assert_right(solve(found, found.everything, Exhaustive(), ties=True, top=3), truth(found))
+def test_larger_spaces_are_planned() -> None:
+    """Some conditions are decided by rows and some are not; a membership, too."""
+    found = load(
+        {
+            "dse": 1, "name": "planned",
+            "dimensions": {"a": {"range": [0, 11]}, "b": {"range": [0, 9]}, "c": {"range": [0, 7]},
+                           "d": [0, 1, 2], "e": [1, 2], "f": {"range": [1, 5]}},
+            "rules": {
+                "wide": {"check": "(a + b + c + d + e + f) % 7 != 3", "because": "x"},
+                "narrow": {"check": "(a * b) % 4 == 0", "because": "y"},
+            },
+            "metrics": {"x": {"expr": "where(d > e, a * f, a / f) + c", "unit": 1},
+                        "y": {"expr": "sqrt(b - 1) + max(c, d) * e", "unit": 1}},
+            "objectives": {"x": "minimize", "y": "maximize"},
+            "constraints": {"x": "<= 40"},
+            "teams": {"odd": {"where": "(a + f) % 3 != 1 and c < 6"}, "one": {"a": [1, 2, 3], "e": 2},
+                      "other": {"b": [2, 5, 7], "d": [0, 2]}, "both": "one | other"},
+        }
+    )  # fmt: skip
+    assert found.size > 20_000
+    for team in teams(found):
+        assert_right(
+            solve(found, team, Exhaustive(), ties=True, top=3, options={"jit": "off"}), truth(found, team)
+        )
+
+
+# -- kept designs ----------------------------------------------------------------------------------------
+
+
+def legal_positions(found: Problem, team: Team) -> list[int]:
+    hull = Hull(found, team)
+    designs = ((at, found.design_at(hull.digits_of(at))) for at in range(hull.total))
+    return [at for at, design in designs if member(found, team, design) and not broken_rule(found, design)]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_designs_are_found_by_rank(seed: int) -> None:
+    found = problem(seed, 60)
+    for team in teams(found):
+        right = legal_positions(found, team)
+        first = random.Random(seed).sample(range(len(found.dimensions)), 1)
+        for order in ([], first):
+            ranks = np.arange(len(right) + 3, dtype=np.int64)
+            listed = ranked(found, team, ranks, order)
+            assert sorted(listed.tolist()) == right
+            some = ranked(found, team, ranks[1::3], order)
+            assert some.tolist() == listed[1::3].tolist()
+
+
+def test_ranks_are_drawn_evenly_without_repeats() -> None:
+    for total, count in ((10, 10), (10, 20), (1000, 3), (1000, 700), (10**15, 500), (7, 0)):
+        ranks = drawn_ranks(total, count, 3).tolist()
+        assert len(set(ranks)) == len(ranks) == min(total, count)
+        assert ranks == sorted(ranks)
+        assert all(0 <= rank < total for rank in ranks)
+        assert ranks == drawn_ranks(total, count, 3).tolist()
+    assert drawn_ranks(1000, 3, 3).tolist() != drawn_ranks(1000, 3, 4).tolist()
+    met = np.zeros(9)
+    for seed in range(3000):
+        met[drawn_ranks(9, 4, seed)] += 1
+        met[drawn_ranks(9, 6, seed)] += 1
+    assert abs(met / 3000 - 10 / 9).max() < 0.05
+
+
+def test_a_stopped_sweep_keeps_designs_that_it_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[int] = []
+    take = Gathering.take
+
+    def watched(self: Gathering, grid: Grid, tally: Tally) -> None:
+        legal = np.asarray(True) if grid.legal is None else grid.legal
+        evaluated.extend(grid.positions(grid.list(legal)).tolist())
+        take(self, grid, tally)
+
+    monkeypatch.setattr(Gathering, "take", watched)
+    stopped = 0
+    for seed in range(80):
+        found, draw = problem(seed, 60), random.Random(seed)
+        for plan in plans(found, found.everything, draw):
+            evaluated.clear()
+            ticks = iter(range(draw.randint(1, 4)))
+            run = run_exact(
+                found, found.everything, Planned(plan, batch=4, block=3, piece=4),
+                keep=7, stop=lambda ticks=ticks: next(ticks, None) is None,  # type: ignore[misc]
+            )  # fmt: skip
+            kept = exact_result(found, found.everything, "exhaustive", run).kept
+            assert kept is not None
+            indices = [found.index_of(row) for row in kept.digits.tolist()]
+            assert indices == sorted(indices)
+            assert kept.seen == len(evaluated)
+            assert len(indices) == len(set(indices)) == min(7, len(evaluated))
+            assert set(indices) <= set(evaluated)
+            assert kept.complete == (set(indices) == set(evaluated))
+            stopped += run.status == "stopped"
+    assert stopped > 30
+
+
+def test_kept_designs_are_looked_for_when_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[int] = []
+    monkeypatch.setattr(keeping, "_listed", lambda *_: called.append(1))
+    found = load("camera")
+    result = solve(found, found.everything, Exhaustive())
+    assert not called
+    assert result.kept is not None
+    assert (result.kept.seen, result.kept.complete) == (312, True)
+    assert not called
+    with pytest.raises(TypeError):
+        _ = result.kept.digits
+    assert called
+
+
+# -- what sweeps rely on ---------------------------------------------------------------------------------
+
+
+def test_guards_beat_no_design_of_the_front() -> None:
+    draw = np.random.default_rng(0)
+    for k in (1, 2, 3, 4):
+        for high in (3, 10, 10**6):
+            values = draw.integers(0, high, (400, k)).astype(np.float64)
+            guards = guards_of(values, values)
+            left = unbeaten(values, guards)
+            front = set(np.flatnonzero(nondominated(values)).tolist())
+            assert front <= set(left.tolist())
+            if high > 3 and k < 3:
+                assert len(left) < 200
+
+
+def test_a_front_that_would_not_fit_into_memory_is_refused() -> None:
+    dimensions = {f"d{at}": [0] for at in range(500)} | {"a": {"range": [1, 400]}, "b": {"range": [1, 400]}}
+    found = load(
+        {
+            "dse": 1, "name": "wide", "dimensions": dimensions,
+            "metrics": {"x": {"expr": "a", "unit": 1}, "y": {"expr": "b", "unit": 1}, "z": {"expr": "-a - b", "unit": 1}},
+            "objectives": {"x": "minimize", "y": "minimize", "z": "minimize"},
+        }
+    )  # fmt: skip
+    with pytest.raises(FrontTooLarge, match="--top"):
+        solve(found, found.everything, Exhaustive())
