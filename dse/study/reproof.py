@@ -41,6 +41,8 @@ MANY = 65_536
 PARTS = 96
 """Parts that a box may be cut into before it is left open."""
 
+_SAMPLE = 256  # vectors looked at to find what beats many
+_PAIRS = 1 << 20  # so many comparisons are done at once
 _DRAWN = 4_096  # designs of a box that was left open, looked at for one that contradicts it
 
 
@@ -69,16 +71,35 @@ class Front(NamedTuple):
     def beats(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which vectors (n, k), or all above them, are discarded by the front."""
         beaten = np.zeros(len(low), dtype=np.bool_)
+        left = np.flatnonzero(low[:, self.objective] > self.worst)
+        while len(left) * len(self.vectors) > _PAIRS:  # first by those that beat many
+            drawn = left[:: -(-len(left) // _SAMPLE)]
+            counts = self._pairs(low[drawn]).sum(axis=0)
+            if counts.max() < len(drawn) / 16:
+                break
+            guard = Front(self.vectors[counts.argmax()][None], self.epsilon)
+            own = guard._pairs(low[left])[:, 0]
+            beaten[left[own]] = True
+            left = left[~own]
+        step = max(1, _PAIRS // max(1, len(self.vectors)))
+        for first in range(0, len(left), step):
+            rows = left[first : first + step]
+            beaten[rows] = self._pairs(low[rows]).any(axis=1)
+        return beaten
+
+    def _pairs(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which vectors (n, k) which vector of the front discards: (n, f)."""
         with np.errstate(invalid="ignore"):  # -inf has no reach
             reach = low + self.epsilon * np.abs(low) if self.epsilon else low
-        step = max(1, (1 << 20) // max(1, self.vectors.size))
-        for first in range(0, len(low), step):
-            rows = slice(first, first + step)
-            below = np.all(self.vectors[None, :, :] <= reach[rows, None, :], axis=2)
-            if not self.epsilon:
-                below &= np.any(self.vectors[None, :, :] < low[rows, None, :], axis=2)
-            beaten[rows] = below.any(axis=1)
-        return beaten & (low[:, self.objective] > self.worst)
+        below = np.ones((len(low), len(self.vectors)), dtype=np.bool_)
+        for at, own in enumerate(self.vectors.T):
+            below &= own <= reach[:, at, None]
+        if not self.epsilon:
+            equal = np.ones_like(below)
+            for at, own in enumerate(self.vectors.T):
+                equal &= own == low[:, at, None]
+            below &= ~equal
+        return below
 
     def covers(self, vector: Sequence[float]) -> bool:
         """Whether a vector equals one of the front, or is dominated by one."""
