@@ -149,14 +149,14 @@ class Tree:
             sparse = flat.size < _SPARSE * alive.size
             own: Any = codes
             if sparse:
-                frame, flat = frame.narrowed(alive, boxes.program.carried[0])
+                frame, flat = frame.narrowed(alive, [])
                 own = np.zeros((flat.size, 1), dtype=self.dtype)
                 alive = np.ones((flat.size, 1), dtype=np.bool_)
             for number, possible in enumerate(boxes.feasible(frame)):
                 alive = _mark(own, alive, possible, self.first_constraint + number)
             if alive.any():
                 if not sparse and np.count_nonzero(alive) < _SPARSE * alive.size:
-                    frame, flat = frame.narrowed(alive, boxes.program.carried[1])
+                    frame, flat = frame.narrowed(alive, boxes.program.carried[0])
                     sparse = True
                     own = np.zeros((flat.size, 1), dtype=self.dtype)
                     alive = np.ones((flat.size, 1), dtype=np.bool_)

@@ -20,7 +20,6 @@ def standing(search: Search) -> Standing:
             rows = batch.rows[:, start : start + CHILDREN]
             n = rows.shape[1]
             frame = search.tree.frame(rows, None)
-            boxes.legal(frame)
             boxes.feasible(frame)
             own = np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in boxes.objectives(frame)])
             lows.append(own[:, (own < np.inf).all(axis=0) & ~search.guard.dominates(own)])  # not NaN either

@@ -37,7 +37,7 @@ class Misses:
         self.problem = search.problem
         self.bounds = [constraint.bound for constraint in self.problem.constraints]
         sides = [side for bound in self.bounds for side in _sides(bound)]
-        self.program = Program(self.problem, plan.boxes.grid, [sides])
+        self.program = Program(self.problem, plan.boxes.grid, [sides], legal=True)
         self.nobody = Guard(np.empty((0, len(self.problem.objectives))))
         self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))]
         state = search.state or {}

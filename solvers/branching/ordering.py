@@ -77,7 +77,6 @@ def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[
 def _lows(tree: Tree, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
     """The lower bounds (k, n) of boxes."""
     frame = tree.frame(rows, None)
-    tree.boxes.legal(frame)
     tree.boxes.feasible(frame)
     n = rows.shape[1]
     return np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in tree.boxes.objectives(frame)])

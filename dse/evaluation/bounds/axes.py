@@ -68,6 +68,14 @@ class Grid:
             found.append(place)
         return found
 
+    def places_of(self, position: int) -> tuple[int, ...]:
+        """The places on the hull, per dimension, of the design at a position; the first dimension is slowest."""
+        places = []
+        for size in reversed(self.sizes):
+            position, place = divmod(position, size)
+            places.append(place)
+        return tuple(reversed(places))
+
     def spread(self, values: NDArray[np.generic], dimensions: Sequence[int]) -> NDArray[np.generic]:
         """An array with one axis per dimension as one with an axis per digit; absent places repeat the last value."""
         shape: list[int] = []

@@ -105,8 +105,8 @@ class Boxes:
         rules = [(rule.check, "true") for rule in problem.rules]
         constraints = [side for c in problem.constraints for side in _sides(c.bound)]
         objectives = [(o.node, "lo" if o.sign > 0 else "hi") for o in problem.objectives]
-        stages: list[list[Side]] = [where + rules, constraints, objectives]
-        self.program = Program(problem, self.grid, stages, limit)
+        self.conditions = Program(problem, self.grid, [where + rules], limit)
+        self.program = Program(problem, self.grid, [constraints, objectives], limit, legal=True)
         self.live, self.idle = self._split([*where, *rules, *constraints, *objectives])
         self.ruled = self._axes_of([*where, *rules])
 
@@ -155,12 +155,13 @@ class Boxes:
         where = [conjunct.node for box in self.team.boxes for conjunct in box.where]
         return replaced_values(self.problem, self.program, masks, where)
 
-    # -- questions, in this order: each uses what the one before computed ------------------------------
+    # -- questions; objectives use what was computed for constraints -----------------------------------
 
     def legal(self, frame: Frame) -> tuple[Array, list[Array]]:
         """Whether the team may choose some design of each box, and per rule whether some design may meet it."""
-        self.program.run(0, frame, frame.env)
-        env, slot = frame.env, self.program.slot
+        env: list[Any] = [None] * self.conditions.size
+        self.conditions.run(0, frame, env)
+        slot = self.conditions.slot
         inside: Array = np.zeros((1, 1), dtype=np.bool_)
         for masks, box in zip(self._masks, self.team.boxes, strict=True):
             held: Array = np.ones((1, 1), dtype=np.bool_)
@@ -173,7 +174,7 @@ class Boxes:
 
     def feasible(self, frame: Frame) -> list[Array]:
         """Per constraint, whether some design of each box may meet it."""
-        self.program.run(1, frame, frame.env)
+        self.program.run(0, frame, frame.env)
         env, slot = frame.env, self.program.slot
         found = []
         for constraint in self.problem.constraints:
@@ -183,7 +184,7 @@ class Boxes:
 
     def objectives(self, frame: Frame) -> list[Array]:
         """Per objective, minimized, the best that any design of each box may have."""
-        self.program.run(2, frame, frame.env)
+        self.program.run(1, frame, frame.env)
         env, slot = frame.env, self.program.slot
         return [
             env[slot((o.node, "lo"))] + 0.0 if o.sign > 0 else -env[slot((o.node, "hi"))] + 0.0

@@ -41,10 +41,11 @@ class Program:
     Args:
         stages: the sides that each stage must give; what an earlier stage computed is not computed again.
         limit: combinations up to which a sub-expression is tabulated.
+        legal: whether bounds are of legal designs only: combinations of a table's dimensions that break a rule of those
+            dimensions alone are then left out of it. Where a table has nothing left over a box, no design of the box is
+            legal, and its bounds may be anything, NaN included.
 
-    Bounds are of legal designs: combinations of a table's dimensions that break a rule of those dimensions alone are left
-    out of it. Where a table has nothing left over a box, no design of the box is legal, and its bounds may be anything,
-    NaN included. ``ranges`` says what each node can be anywhere.
+    ``ranges`` says what each node can be anywhere.
     """
 
     def __init__(
@@ -53,12 +54,15 @@ class Program:
         grid: Grid,
         stages: Sequence[Iterable[Side]],
         limit: int = LIMIT,
+        *,
+        legal: bool = False,
     ) -> None:
         self.problem = problem
         self.grid = grid
         self.graph = problem.graph
         wanted = self._wanted = [list(stage) for stage in stages]
         roots = sorted({node for stage in wanted for node, _ in stage})
+        self._legal = legal
         self._held: dict[tuple[frozenset[str], bool], Array] = {}
         self._above: list[int] = []
         self._leaf = self._leaves(roots, limit)
@@ -123,7 +127,11 @@ class Program:
         for number, (values, undefined) in tabulate(self.problem, self.grid, sorted(known)).items():
             kind = self.graph[number].type.kind
             axes = self.grid.axes_of(self.graph[number].support)
-            held = self.held(self.graph[number].support)
+            held = (
+                self.held(self.graph[number].support)
+                if self._legal
+                else np.ones(values.shape, dtype=np.bool_)
+            )
             found = sides(kind, values, undefined, held)
             for side, (extremes, reduce) in found.items():
                 tables[number, side] = Table(axes, extremes, reduce)

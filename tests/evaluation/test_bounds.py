@@ -1,0 +1,185 @@
+"""Bounds over boxes: no evaluated design ever escapes them, and boxes of one design are exact."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dse.evaluation import State, evaluate_nodes, judge
+from dse.evaluation.bounds import Boxes, Grid
+from dse.evaluation.bounds.axes import digits
+from dse.evaluation.bounds.boxes import Frame
+from dse.problem import Problem
+from dse.problem.library import load
+from tests.randomspaces import problem, spaces
+
+LIMITS = (0, 6, 65_536)
+"""Nothing tabulated but what must be, small tables, everything tabulated."""
+
+
+def prefixes(boxes: Boxes, rng: random.Random, count: int) -> list[dict[int, int]]:
+    """Random boxes: digits of some axes, the first ones of each dimension."""
+    found = []
+    for _ in range(count):
+        chosen: dict[int, int] = {}
+        for own in boxes.grid.own:
+            for axis in own[: rng.randint(0, len(own))]:
+                chosen[axis] = rng.randrange(boxes.grid.axes[axis].size)
+        found.append(chosen)
+    return found
+
+
+def designs(boxes: Boxes, prefix: dict[int, int]) -> list[int]:
+    """The positions in the hull of all designs of a box."""
+    grid = boxes.grid
+    found = []
+    for position in range(grid.total):
+        rest, places = position, []
+        for size in reversed(grid.sizes):
+            rest, place = divmod(rest, size)
+            places.append(place)
+        places.reverse()
+        inside = True
+        for axis, digit in prefix.items():
+            own = grid.axes[axis]
+            first = grid.own[own.dimension][0] == axis
+            digit_of = places[own.dimension] // own.stride
+            inside &= (digit_of if first else digit_of % own.size) == digit
+        if inside:
+            found.append(position)
+    return found
+
+
+def bounds_of(boxes: Boxes, frame: Frame) -> tuple[bool, list[bool], list[bool], list[float]]:
+    inside, rules = boxes.legal(frame)
+    feasible = boxes.feasible(frame)
+    lows = boxes.objectives(frame)
+    flat = [np.asarray(x).reshape(-1)[0] for x in (inside, *rules, *feasible, *lows)]
+    r, c = len(rules), len(feasible)
+    return (
+        bool(flat[0]),
+        [bool(x) for x in flat[1 : 1 + r]],
+        [bool(x) for x in flat[1 + r : 1 + r + c]],
+        flat[1 + r + c :],
+    )
+
+
+def assert_contained(found: Problem, limit: int, seed: int) -> int:
+    """Every design of random boxes is within their bounds; how many were compared."""
+    rng = random.Random(seed)
+    compared = 0
+    for team in (found.everything, *found.teams.values()):
+        boxes = Boxes(found, team, limit)
+        for prefix in prefixes(boxes, rng, 3):
+            columns = {axis: np.array([digit]) for axis, digit in prefix.items()}
+            frame = boxes.frame(columns, None, 1)
+            with np.errstate(all="ignore"):
+                inside, rules, feasible, lows = bounds_of(boxes, frame)
+            for position in designs(boxes, prefix):
+                compared += 1
+                places = boxes.grid.places_of(position)
+                design = found.design_at([int(boxes.grid.hull[d][p]) for d, p in enumerate(places)])
+                values = evaluate_nodes(found, design, [rule.check for rule in found.rules])
+                for possible, rule in zip(rules, found.rules, strict=True):
+                    assert possible or values[rule.check] is not True
+                verdict = judge(found, design)
+                if verdict.state is State.ILLEGAL:
+                    continue
+                for possible, violation in zip(feasible, verdict.violations, strict=False):
+                    assert possible or violation > 0.0
+                for low, objective, value in zip(lows, found.objectives, verdict.objectives, strict=False):
+                    assert low <= value * objective.sign
+                if verdict.state is State.FEASIBLE and member_of(found, team, design):
+                    assert inside
+    return compared
+
+
+def member_of(found: Problem, team: Any, design: Any) -> bool:
+    from dse.evaluation import member
+
+    return member(found, team, design)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_no_design_escapes_the_bounds_of_its_box(first: int, limit: int) -> None:
+    compared = sum(assert_contained(problem(seed, 40), limit, seed) for seed in range(first, first + 50))
+    assert compared > 1000
+
+
+@settings(max_examples=150)
+@given(spaces(designs=24), st.sampled_from(LIMITS), st.integers(0, 2**16))
+def test_no_design_of_a_drawn_problem_escapes(data: dict[str, Any], limit: int, seed: int) -> None:
+    assert_contained(load(data), limit, seed)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_box_of_one_design_is_exact(limit: int) -> None:
+    """Where nothing is widened: correctly rounded operations on equal end points give the value itself."""
+    exact = 0
+    for seed in range(80):
+        found = problem(seed, 30)
+        operations = {found.graph[n].op for n in found.graph.needed(o.node for o in found.objectives)}
+        if operations & {"exp", "log", "log2", "pow"}:
+            continue
+        boxes = Boxes(found, found.everything, limit)
+        for position in range(min(boxes.grid.total, 6)):
+            places = boxes.grid.places_of(position)
+            columns = {}
+            for d, own in enumerate(boxes.grid.own):
+                rest = places[d]
+                for axis in own:
+                    stride = boxes.grid.axes[axis].stride
+                    columns[axis] = np.array([rest // stride])
+                    rest %= stride
+            verdict = judge(found, found.design_at(places))
+            if verdict.state not in (State.FEASIBLE, State.INFEASIBLE):
+                continue
+            with np.errstate(all="ignore"):
+                lows = bounds_of(boxes, boxes.frame(columns, None, 1))[3]
+            signs = [o.sign for o in found.objectives]
+            values = [v * s for v, s in zip(verdict.objectives, signs, strict=True)]
+            # A divisor that may be zero, or a factor 0 of inf, still gives a wide bound where no table is kept.
+            exact += all(low == value for low, value in zip(lows, values, strict=True))
+            assert all(low <= value for low, value in zip(lows, values, strict=True))
+            if limit == max(LIMITS):
+                assert [float(low) for low in lows] == values
+    assert exact > 40
+
+
+@pytest.mark.parametrize("size", [1, 2, 8, 9, 10, 11, 12, 16, 31, 32, 64, 97, 1000, 65_537, 10**7])
+def test_digits_number_every_place_once(size: int) -> None:
+    found = digits(size)
+    assert found[-1][1] == 1
+    assert math.prod(own for own, _ in found) >= size
+    for (_, stride), (own, following) in zip(found, found[1:], strict=False):
+        assert stride == own * following
+    assert max(own for own, _ in found) <= 16
+
+
+def test_the_bounds_of_a_long_dimension_are_of_its_digits() -> None:
+    found = load(
+        {
+            "dse": 1,
+            "name": "long",
+            "dimensions": {"x": {"range": [1, 100_000]}, "y": {"range": [1, 100_000]}},
+            "metrics": {"m": {"expr": "x * y - x", "unit": 1}},
+            "objectives": {"m": "minimize"},
+        }
+    )
+    boxes = Boxes(found, found.everything)
+    first = boxes.grid.own[0][0]
+    stride = boxes.grid.axes[first].stride
+    frame = boxes.frame({first: np.array([1])}, None, 1)
+    boxes.legal(frame)
+    boxes.feasible(frame)
+    (low,) = boxes.objectives(frame)
+    assert low.item() <= 0.0
+    assert low.item() >= (stride + 1) - 2 * stride
+    assert Grid(found, found.everything).total == 10**10
