@@ -24,9 +24,14 @@ from dse.study.front import Archive
 from dse.study.solver import ExactSearch
 from dse.study.tally import Records, Swept, Tally
 
+from .starting import start
+
 __all__ = ["explore"]
 
 _PIECE_SECONDS = 0.03
+_USUAL = (
+    64  # feasible designs of a sample that show which costs are usual; if there are fewer, all designs do
+)
 _LEAST_ROOM = 256  # designs that the buffer for the front holds at first
 _FAILURES = 5  # of the lowest positions are kept
 _LARGEST = np.iinfo(np.int64).max
@@ -159,14 +164,16 @@ class _Common:
         self.last = nest.last
         self.archive = Archive(tally.archive.k)
         values, positions, _ = tally.archive.to_arrays()
-        seeds = nest.sample.outcomes.objectives[nest.sample.feasible]
+        seeds = start(nest)
         self.archive.add(values, positions)
         self.archive.add(seeds, np.zeros(len(seeds), dtype=np.int64))
+        usual = seeds if len(seeds) >= _USUAL else nest.sample.outcomes.objectives
+        self._usual = usual[np.isfinite(usual).all(axis=1)]
         self._news = 0
         self.grid = self._drawn()
 
     def _drawn(self) -> Grid:
-        return Grid.of(self.archive.to_arrays()[0], self.last)
+        return Grid.of(self.archive.to_arrays()[0], self.last, self._usual)
 
     def sift(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which vectors nothing seen dominates; they are seen from now on."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dse.evaluation.compiled.coder import Coder, double
 from dse.evaluation.compiled.demands import Condition, Demands, Requirement
-from dse.evaluation.compiled.guards import look
+from dse.evaluation.compiled.looking import look
 from dse.evaluation.compiled.loops import Loops
 from dse.expressions import Kind
 

@@ -24,6 +24,7 @@ declare double @llvm.ceil.f64(double)
 declare double @llvm.sqrt.f64(double)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.ctpop.i64(i64)
 """
 _TAIL = """

@@ -13,48 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluation.compiled.loops import Loops
+from dse.evaluation.compiled.helpers import BUCKETS
 
-__all__ = ["HELPERS", "Grid", "last_objective", "look"]
+__all__ = ["Grid", "Lines", "last_objective"]
 
 CELLS = 2**16
 """Most places of a grid."""
 
-HELPERS = """
-define internal i64 @rank(ptr %lines, i64 %count, double %x) alwaysinline {
-entry:
-  %all = add i64 %count, 1
-  br label %head
-head:
-  %base = phi i64 [ 0, %entry ], [ %base.next, %body ]
-  %n = phi i64 [ %all, %entry ], [ %n.next, %body ]
-  %more = icmp ugt i64 %n, 1
-  br i1 %more, label %body, label %done
-body:
-  %half = lshr i64 %n, 1
-  %middle = add i64 %base, %half
-  %where = getelementptr double, ptr %lines, i64 %middle
-  %line = load double, ptr %where
-  %reached = fcmp ole double %line, %x
-  %base.next = select i1 %reached, i64 %middle, i64 %base
-  %n.next = sub i64 %n, %half
-  br label %head
-done:
-  ret i64 %base
-}
-define internal double @above(double %x) alwaysinline {
-  %bits = bitcast double %x to i64
-  %zero = fcmp oeq double %x, 0.0
-  %positive = fcmp ogt double %x, 0.0
-  %step = select i1 %positive, i64 1, i64 -1
-  %moved = add i64 %bits, %step
-  %next = select i1 %zero, i64 1, i64 %moved
-  %y = bitcast i64 %next to double
-  ret double %y
-}
-"""
-"""``rank``: how many of ``count`` ascending lines, which start at index 1, are at most ``x``. ``above``: the number after
-a finite ``x``."""
+_USUAL = 512  # lines of an axis that need not be values of the front
 
 
 def last_objective(levels: Sequence[int]) -> int:
@@ -62,31 +28,73 @@ def last_objective(levels: Sequence[int]) -> int:
     return max(range(len(levels)), key=lambda at: levels[at])
 
 
+class Lines(NamedTuple):
+    """The lines of an axis: NaN, then ascending values.
+
+    ``buckets`` say how many lines are at most the lower edge of each part into which the axis is cut, from the key
+    ``first`` on, each ``1 << shift`` keys wide; keys are integers in the order of the numbers.
+    """
+
+    values: NDArray[np.float64]
+    buckets: NDArray[np.int32]
+    first: int
+    shift: int
+
+    @classmethod
+    def at(cls, values: NDArray[np.float64]) -> Lines:
+        """Lines at ascending values."""
+        keys = _keys(values)
+        if not len(keys):
+            return cls(np.array([np.nan]), np.zeros(BUCKETS + 2, dtype=np.int32), 0, 63)
+        first, last = int(keys[0]), int(keys[-1])
+        shift = max(0, ((last - first) // BUCKETS).bit_length())
+        if last - first < 2**62:
+            edges = np.minimum(first + (np.arange(BUCKETS) << shift), last)
+        else:  # in Python's integers, which have no end
+            edges = np.array([min(first + (part << shift), last) for part in range(BUCKETS)], dtype=np.int64)
+        counts = np.searchsorted(keys, edges, side="right")
+        buckets = np.concatenate([[0], counts, [len(keys)]]).astype(np.int32)
+        return cls(np.concatenate([[np.nan], values]), buckets, first, shift)
+
+
+def _keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Integers in the order of numbers that are not NaN."""
+    bits = (values + 0.0).view(np.int64)
+    keys: NDArray[np.int64] = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    return keys
+
+
 class Grid(NamedTuple):
     """A front over a grid of the objectives other than ``last``.
 
-    ``lines`` per axis: NaN, then ascending values. Per place, in C order: ``limits``, which the last objective of a
+    ``lines`` per axis. Per place, in C order: ``limits``, which the last objective of a
     vector between lines must be below; ``exact``, the same for a vector exactly on its lines; ``costs`` (NaN: none), the
     last objective of the front's vector there.
     """
 
-    lines: list[NDArray[np.float64]]
+    lines: list[Lines]
     limits: NDArray[np.float64]
     exact: NDArray[np.float64]
     costs: NDArray[np.float64]
 
     @classmethod
-    def of(cls, front: NDArray[np.float64], last: int, cells: int = CELLS) -> Grid:
-        """The grid of a front of distinct vectors (n, k), all finite, none dominated."""
+    def of(
+        cls, front: NDArray[np.float64], last: int, usual: NDArray[np.float64], cells: int = CELLS
+    ) -> Grid:
+        """The grid of a front of distinct vectors (n, k), all finite, none dominated.
+
+        Args:
+            usual: finite vectors (m, k) that occur, so that there are lines where vectors will be.
+        """
         others = [at for at in range(front.shape[1]) if at != last]
-        lines = _lines([front[:, at] for at in others], cells)
-        shape = tuple(len(own) for own in lines) or (1,)
+        lines = _lines([front[:, at] for at in others], [usual[:, at] for at in others], cells)
+        shape = tuple(len(own.values) for own in lines) or (1,)
         places = tuple(
-            np.searchsorted(own[1:], front[:, at]) + 1 for own, at in zip(lines, others, strict=True)
+            np.searchsorted(own.values[1:], front[:, at]) + 1 for own, at in zip(lines, others, strict=True)
         ) or (np.zeros(len(front), dtype=np.intp),)
         on_lines = np.ones(len(front), dtype=np.bool_)
         for own, at, place in zip(lines, others, places, strict=False):
-            on_lines &= own[place] == front[:, at]
+            on_lines &= own.values[place] == front[:, at]
         own_cost = front[:, last]
         costs, limits, between = np.full(shape, np.nan), np.full(shape, np.inf), np.full(shape, np.inf)
         costs[tuple(p[on_lines] for p in places)] = own_cost[on_lines]
@@ -105,74 +113,26 @@ class Grid(NamedTuple):
     def vector(self, place: int, last: int) -> list[float]:
         """The front's vector at a place."""
         places = np.unravel_index(place, self.costs.shape)
-        found = [float(own[int(at)]) for own, at in zip(self.lines, places, strict=False)]
+        found = [float(own.values[int(at)]) for own, at in zip(self.lines, places, strict=False)]
         found.insert(last, float(self.costs.reshape(-1)[place]))
         return found
 
 
-def _lines(columns: list[NDArray[np.float64]], cells: int) -> list[NDArray[np.float64]]:
+def _lines(columns: list[NDArray[np.float64]], usual: list[NDArray[np.float64]], cells: int) -> list[Lines]:
     """The lines of each axis: all values of those that have few, evenly drawn ones of the others."""
     values = [np.unique(column) for column in columns]
-    order = sorted(range(len(values)), key=lambda at: len(values[at]))
+    more = [np.unique(column) for column in usual]
+    order = sorted(range(len(values)), key=lambda at: len(values[at]) + len(more[at]))
     for done, at in enumerate(order):
         room = max(2, int(cells ** (1.0 / (len(order) - done))) - 1)
-        own = values[at]
-        if len(own) > room:
-            own = own[np.linspace(0, len(own) - 1, room).round().astype(np.intp)]
-        values[at] = np.concatenate([[np.nan], own])
-        cells = max(2, cells // len(values[at]))
-    return values
+        own = _drawn(values[at], room)
+        values[at] = np.union1d(own, _drawn(more[at], min(room, _USUAL) - len(own)))
+        cells = max(2, cells // (len(values[at]) + 1))
+    return [Lines.at(own) for own in values]
 
 
-def look(loops: Loops, costs: Sequence[str], levels: Sequence[int], end: int, *, ties: bool) -> None:
-    """Hand over a feasible design unless a guard discards it, or it has a guard's very vector and is counted there.
-
-    Args:
-        costs: the objectives to minimize, known at ``levels``, which are not outside ``end``.
-        ties: whether designs with a guard's vector are handed over too.
-    """
-    coder, last, depth = loops.coder, last_objective(levels), loops.depth
-    others = [at for at in range(len(costs)) if at != last]
-    level = max([end, *(levels[at] for at in others)])
-    place, exact = "0", "true"
-    for axis, at in enumerate(others):
-        lines = loops.read(level, f"guard.lines{axis}", "ptr")
-        count = loops.read(level, f"guard.count{axis}")
-        rank = coder.put(level, f"call i64 @rank(ptr {lines}, i64 {count}, double {costs[at]})")
-        line = coder.put(level, f"load double, ptr {loops.element(level, lines, rank, 'double')}")
-        same = coder.put(level, f"fcmp oeq double {line}, {costs[at]}")
-        exact = coder.put(level, f"and i1 {exact}, {same}")
-        width = coder.put(level, f"add i64 {count}, 1")
-        place = coder.put(level, f"add i64 {coder.put(level, f'mul i64 {place}, {width}')}, {rank}")
-    between, on_lines = loops.read(level, "guard.limits", "ptr"), loops.read(level, "guard.exact", "ptr")
-    table = coder.put(level, f"select i1 {exact}, ptr {on_lines}, ptr {between}")
-    limit = coder.put(level, f"load double, ptr {loops.element(level, table, place, 'double')}")
-    below = loops.variable("below", "double")
-    coder.lines[level].append(f"store double {limit}, ptr {below}")
-    position = f"%pos{depth}"
-    matters = coder.put(
-        depth, f"fcmp olt double {costs[last]}, {coder.put(depth, f'load double, ptr {below}')}"
-    )
-    yes, no = loops.branch(depth, matters, likely=False)
-    loops.label(depth, yes)
-    if not ties:
-        known = loops.element(depth, loops.read(depth, "guard.costs", "ptr"), place, "double")
-        same = coder.put(
-            depth, f"fcmp oeq double {costs[last]}, {coder.put(depth, f'load double, ptr {known}')}"
-        )
-        tie, new = loops.branch(depth, coder.put(depth, f"and i1 {exact}, {same}"))
-        loops.label(depth, tie)
-        counts = loops.element(depth, loops.read(depth, "tie.counts", "ptr"), place, "i64")
-        firsts = loops.element(depth, loops.read(depth, "tie.firsts", "ptr"), place, "i64")
-        more = coder.put(depth, f"add i64 {coder.put(depth, f'load i64, ptr {counts}')}, 1")
-        was = coder.put(depth, f"load i64, ptr {firsts}")
-        first = coder.put(depth, f"call i64 @llvm.smin.i64(i64 {was}, i64 {position})")
-        coder.lines[depth] += [f"store i64 {more}, ptr {counts}", f"store i64 {first}, ptr {firsts}"]
-        loops.goto(depth, no)
-        loops.label(depth, new)
-    # The other objectives are the same until the grid is looked at again: nothing worse can matter.
-    just_above = coder.put(depth, f"call double @above(double {costs[last]})")
-    coder.lines[depth].append(f"store double {just_above}, ptr {below}")
-    loops.emit(depth, "front", [("i64", position), *(("double", cost) for cost in costs)])
-    loops.goto(depth, no)
-    loops.label(depth, no)
+def _drawn(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """At most so many of some ascending values, the last among them."""
+    if len(values) <= most:
+        return values
+    return values[np.linspace(0, len(values) - 1, max(most, 0)).round().astype(np.intp)]

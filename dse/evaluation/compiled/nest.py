@@ -17,7 +17,8 @@ from dse.evaluation.compiled.coder import Coder
 from dse.evaluation.compiled.demands import Demands
 from dse.evaluation.compiled.engine import CALLBACK, available, compiled
 from dse.evaluation.compiled.facts import Declined, Facts
-from dse.evaluation.compiled.guards import HELPERS, Grid, last_objective
+from dse.evaluation.compiled.guards import Grid, last_objective
+from dse.evaluation.compiled.helpers import HELPERS
 from dse.evaluation.compiled.loops import Loops
 from dse.evaluation.compiled.order import Sample, best_order, first_order
 from dse.problem import Problem, Team
@@ -134,6 +135,14 @@ class Nest:
         code = compiled(HELPERS + "\n".join(loops.text() for loops in made), [m.function for m in made])
         self._code = [*getattr(self, "_code", []), code]
         return [Work(loops, code.functions[loops.function]) for loops in made]
+
+    def judged(self, places: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which designs are feasible, (n,), and the objectives of those, minimized.
+
+        Args:
+            places: (n, dimensions with more than one value).
+        """
+        return self.sample.judged(places)
 
     def missing(self) -> Work:
         """The loops that look for near misses."""
@@ -254,9 +263,13 @@ class Memory:
         if grid is self.grid:
             return
         self.grid = grid
+        self.set("guard.epoch", self.get("guard.epoch") + 1)
         for axis, lines in enumerate(grid.lines):
-            self.point(f"guard.lines{axis}", lines)
-            self.set(f"guard.count{axis}", len(lines) - 1)
+            self.point(f"guard.lines{axis}", lines.values)
+            self.point(f"guard.buckets{axis}", lines.buckets)
+            self.set(f"guard.first{axis}", lines.first)
+            self.set(f"guard.shift{axis}", lines.shift)
+            self.set(f"guard.width{axis}", len(lines.values))
         for name in ("limits", "exact", "costs"):
             self.point(f"guard.{name}", getattr(grid, name))
         self.tie_counts = np.zeros(grid.costs.size, dtype=np.int64)

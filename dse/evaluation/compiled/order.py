@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.evaluation.bulk import Array, Bulk
+from dse.evaluation.bulk import Array, Bulk, BulkEvaluator
 from dse.evaluation.compiled.demands import Condition, Demands, Requirement
 from dse.evaluation.compiled.facts import Facts
-from dse.evaluation.verdict import Judge, condition_holds, spread
+from dse.evaluation.verdict import Judge, Outcomes, condition_holds
 
 __all__ = ["Sample", "best_order", "first_order"]
 
@@ -35,33 +35,61 @@ class Sample:
 
     def __init__(self, facts: Facts, demands: Demands, size: int = _SAMPLE) -> None:
         rng = np.random.default_rng(_SEED)
-        problem = facts.problem
+        self.facts = facts
+        self.demands = demands
+        self.judge = Judge(facts.problem)
+        self._roots = BulkEvaluator(facts.problem, self.judge.roots)
         self.places = np.column_stack([rng.integers(0, n, size) for n in facts.sizes])
-        digits = {}
-        for at, name in enumerate(problem.names):
-            hull = facts.hull[at]
-            column = (
-                self.places[:, facts.axes.index(at)] if at in facts.axes else np.zeros(size, dtype=np.intp)
-            )
-            digits[name] = hull[column]
-        self.digits = digits
-        values = facts.evaluator.evaluate(digits)
-        self.broken = np.zeros((size, len(demands.conditions)), dtype=np.bool_)
-        for at, condition in enumerate(demands.conditions):
-            self.broken[:, at] = ~self._holds(condition, values, size)
-        judge = Judge(problem)
-        self.outcomes = judge.outcomes({n: spread(values[n], size) for n in judge.roots}, size)
+        self.broken = self._broken(self.places)
+        self.outcomes = self._outcomes(self.places)
         self.lost = ~self.outcomes.feasible
         self.feasible = self.outcomes.feasible & ~self.broken.any(axis=1)
 
-    def _holds(self, condition: Condition, values: dict[int, Bulk], size: int) -> Array:
+    def judged(self, places: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Which designs at ``places`` (n, dimensions) are feasible, (n,), and the objectives of those, minimized."""
+        legal = np.flatnonzero(~self._broken(places).any(axis=1))
+        outcomes = self._outcomes(places[legal])
+        feasible = np.zeros(len(places), dtype=np.bool_)
+        feasible[legal[outcomes.feasible]] = True
+        return feasible, outcomes.objectives[outcomes.feasible]
+
+    def _digits(self, places: NDArray[np.int64]) -> dict[str, Array]:
+        facts, digits = self.facts, {}
+        for at, name in enumerate(facts.problem.names):
+            bit = facts.axes.index(at) if at in facts.axes else -1
+            digits[name] = facts.hull[at][
+                places[:, bit] if bit >= 0 else np.zeros(len(places), dtype=np.intp)
+            ]
+        return digits
+
+    def _outcomes(self, places: NDArray[np.int64]) -> Outcomes:
+        return self.judge.evaluate(self._digits(places), len(places), self._roots)
+
+    def _broken(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which conditions designs break, (n, conditions)."""
+        conditions = self.demands.conditions
+        broken = np.zeros((len(places), len(conditions)), dtype=np.bool_)
+        if conditions:
+            nodes = [
+                n
+                for c in conditions
+                for n in (c.node, *(n for side in c.sides for n in side.nodes))
+                if n >= 0
+            ]
+            values = self.facts.evaluator.evaluate(self._digits(places), self.facts.graph.needed(nodes))
+            for at, condition in enumerate(conditions):
+                broken[:, at] = ~self._holds(condition, values, places)
+        return broken
+
+    def _holds(self, condition: Condition, values: dict[int, Bulk], places: NDArray[np.int64]) -> Array:
+        size = len(places)
         if not condition.sides:
             return np.broadcast_to(condition_holds(values[condition.node]), (size,))
         held = np.zeros(size, dtype=np.bool_)
         for side in condition.sides:
             own = np.ones(size, dtype=np.bool_)
             for bit, allowed in side.allowed:
-                own &= allowed[self.places[:, bit]]
+                own &= allowed[places[:, bit]]
             for node in side.nodes:
                 own &= condition_holds(values[node])
             held |= own
