@@ -12,7 +12,7 @@ from typing import Any
 
 from dse.errors import StudyError
 
-__all__ = ["Lock", "csv_lines", "csv_text", "write_atomic"]
+__all__ = ["Lock", "csv_columns", "csv_lines", "csv_text", "write_atomic"]
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -44,6 +44,27 @@ def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(columns)
     writer.writerows(map(_cell, row) for row in rows)
     return buffer.getvalue()
+
+
+def csv_columns(columns: Mapping[str, Sequence[Any]]) -> str:
+    """The same of columns, each of values of one kind or None; much quicker where values repeat."""
+    header = csv_lines(columns, ())
+    if len(columns) < 2:  # a row of one empty value is quoted
+        return csv_lines(columns, zip(*columns.values(), strict=True))
+    rows = zip(*map(_texts, columns.values()), strict=True)
+    return header + "".join([",".join(row) + "\n" for row in rows])
+
+
+def _texts(column: Sequence[Any]) -> list[str]:
+    """The values of a column as CSV has them."""
+    known: dict[Any, str] = {value: _text(value) for value in set(column)}
+    return [known[value] for value in column]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return csv_lines((value, ""), ())[:-2]  # quoted if need be
+    return repr(value) if isinstance(value, float) else str(_cell(value))
 
 
 def _cell(value: object) -> object:

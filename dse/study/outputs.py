@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dse.problem import Design, Problem
-from dse.study.files import csv_lines, csv_text, write_atomic
+from dse.study.files import csv_columns, csv_text, write_atomic
+from dse.study.points import indices
 from dse.study.result import Kept, Result, columns
 from dse.study.trial import Trial
 from dse.units import Unit, from_base
@@ -37,8 +38,7 @@ def write_outputs(folder: Path, result: Result, trials: Sequence[Trial] | None) 
 
 def design_text(problem: Problem, kept: Kept) -> str:
     """``designs.csv``."""
-    table = design_table(problem, kept)
-    return csv_lines(table, zip(*table.values(), strict=True))
+    return csv_columns(design_table(problem, kept))
 
 
 def trial_columns(problem: Problem) -> list[str]:
@@ -63,14 +63,10 @@ def trial_rows(problem: Problem, trials: Iterable[Trial]) -> Iterable[dict[str, 
 def design_table(problem: Problem, kept: Kept) -> dict[str, list[Any]]:
     """Kept designs, column by column: objectives and violations in their declared units, None where a design failed."""
     states = np.where(kept.failed, "FAILED", np.where(kept.feasible, "COMPLETE", "INFEASIBLE"))
-    digits = kept.digits.tolist()
-    table: dict[str, list[Any]] = {
-        "state": states.tolist(),
-        "index": [problem.index_of(row) for row in digits],
-    }
+    table: dict[str, list[Any]] = {"state": states.tolist(), "index": indices(problem, kept.digits)}
     for at, dimension in enumerate(problem.dimensions):
         shown_as, values = _in_unit(dimension.unit), dimension.values
-        table[dimension.name] = [shown_as(values[row[at]]) for row in digits]
+        table[dimension.name] = [shown_as(values[digit]) for digit in kept.digits[:, at].tolist()]
     failed = kept.failed.tolist()
     units: list[Unit | None] = [o.unit for o in problem.objectives]
     numbers = [*zip(_objectives(problem), units, kept.objectives.T, strict=True)]

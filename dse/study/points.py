@@ -16,7 +16,7 @@ from dse.expressions import Kind
 from dse.problem import Problem
 from dse.study.result import FrontPoint
 
-__all__ = ["points_of"]
+__all__ = ["indices", "points_of"]
 
 _BATCH = 1024  # designs whose metrics are computed at once
 _INDEXED = 2**62  # designs up to which indices are computed in 64 bits
@@ -44,7 +44,7 @@ def points_of(
     names, metric_names = problem.names, list(metrics)
     objective_names = [o.name for o in problem.objectives]
     rows = zip(
-        _indices(problem, digits),
+        indices(problem, digits),
         zip(*chosen, strict=True),
         zip(*objectives, strict=True),
         zip(*metrics.values(), strict=True),
@@ -65,7 +65,8 @@ def points_of(
     )
 
 
-def _indices(problem: Problem, digits: NDArray[np.intp]) -> list[int]:
+def indices(problem: Problem, digits: NDArray[np.intp]) -> list[int]:
+    """The indices of the designs with these value numbers (n, dimensions)."""
     if problem.size > _INDEXED:
         return [problem.index_of(row) for row in digits.tolist()]
     index = np.zeros(len(digits), dtype=np.int64)
