@@ -28,7 +28,7 @@ __all__ = ["LISTED", "Census", "Drawn", "LegalDesigns"]
 LISTED = 2**20
 """The most designs in the box around a team that are listed to know the legal ones; the most legal ones that are soon listed when drawing."""
 
-WORK = 2**26
+WORK = 2**24
 """Combinations that are looked at to count the legal designs of a larger space."""
 
 _ROUND = 4096  # designs tried at once

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -32,14 +32,17 @@ from dse.evaluation.counting.groups import (
     ways,
 )
 
-__all__ = ["ROWS", "Budget", "Crossing", "Joining", "TooLarge", "TooManyStates", "columns_of"]
+__all__ = ["ROWS", "Budget", "Crossing", "Joining", "TooLarge", "TooManyStates", "columns_of", "refusal"]
 
-ROWS = 2**20
-"""States of one group that are held at once."""
+ROWS = 2**19
+"""States of one group that are held at once, fewer where they have many columns."""
 
-_CHUNK = 2**20  # pairs of states that are crossed at once
+_COLUMNS = 4  # columns that are not yet many
+
+_CHUNK = 2**18  # pairs of states that are crossed at once
 _TRIAL = 2**12  # pairs that are joined to see how many states are left
 _EASY, _HARDER = 2**20, 64  # joins of more pairs, and this much harder than the easiest, wait
+_FEW = 8  # groups of a clause, the smallest, of which two are joined
 _GAIN = 0.7  # a join that leaves this share of the pairs as states has done nothing
 _SAMPLE = 64  # states of each of two larger groups that are crossed for an estimate
 
@@ -56,7 +59,16 @@ class TooManyStates(Exception):
         self.dims = dims
 
 
-_KEPT = 2**22  # states that are kept after counting, in all
+_KEPT = 2**21  # states that are kept after counting, in all
+
+
+def refusal(names: Sequence[str], combinations: str) -> str:
+    """Why legal designs cannot be counted."""
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"the legal designs cannot be counted: the rules couple {shown} so that {combinations} combinations "
+        "would have to be looked at"
+    )
 
 
 class Budget:
@@ -81,10 +93,7 @@ class Budget:
         """
         self.left -= pairs
         if self.left < 0:
-            raise TooLarge(
-                f"the legal designs cannot be counted: the rules couple {', '.join(names)} so that "
-                f"{pairs:,} combinations would have to be looked at"
-            )
+            raise TooLarge(refusal(list(names), f"{pairs:,}"))
 
     def report(self, done: int, of: int) -> None:
         """Tell how far a join is."""
@@ -131,6 +140,9 @@ class Joining:
             self.fixed = evaluator.evaluate(digits, constant)
             self.empty = not all(holds(clause, self.fixed).all() for clause, of in self.clauses if not of)
         self.read = _union(of for _, of in self.clauses)
+        self.supports = dict.fromkeys(
+            [of for _, of in self.clauses if of] + [of for of in self.support.values() if of]
+        )
 
     def name(self, dims: int) -> list[str]:
         """The names of dimensions."""
@@ -144,30 +156,41 @@ class Joining:
             TooManyStates: a group would not fit into memory.
         """
         groups = [self.leaf(at) for at in range(len(self.axes)) if self.read >> at & 1]
-        tried: dict[tuple[int, int], tuple[float, Group | None]] = {}
+        tried: dict[int, tuple[float, Group | None]] = {}
         while all(map(len, groups)):
-            pairs = [
-                (a, b)
-                for a, b in combinations(groups, 2)
-                if any(of & a.dims and of & b.dims for _, of in self.clauses)
-            ]
-            if not pairs:
+            pair = self._next(groups, tried)
+            if pair is None:
                 break
-            for a, b in pairs:
-                if (a.dims, b.dims) not in tried:
-                    tried[a.dims, b.dims] = self._tried(a, b)
-            most = max(_EASY, _HARDER * min(len(a) * len(b) for a, b in pairs))
-            pairs = [(a, b) for a, b in pairs if len(a) * len(b) <= most]
-            if min(tried[a.dims, b.dims][0] for a, b in pairs) > _GAIN:
-                live = [of for _, of in self.clauses if sum(1 for g in groups if g.dims & of) > 1]
-                of = min(live, key=lambda of: math.prod(len(g) for g in groups if g.dims & of))
-                pairs = [(a, b) for a, b in pairs if a.dims & of and b.dims & of] or pairs
-            a, b = min(
-                pairs, key=lambda pair: (tried[pair[0].dims, pair[1].dims][0], len(pair[0]) * len(pair[1]))
-            )
+            a, b = pair
             groups = [g for g in groups if g is not a and g is not b]
-            groups.append(tried[a.dims, b.dims][1] or self.join(a, b))
+            groups.append(tried.get(a.dims | b.dims, (1.0, None))[1] or self.join(a, b))
         return groups
+
+    def _next(
+        self, groups: Sequence[Group], tried: dict[int, tuple[float, Group | None]]
+    ) -> tuple[Group, Group] | None:
+        """The two groups to join next; None when no clause reads two of them.
+
+        That is the pair of which the least share of states is left: only pairs that decide a node or a clause can lose
+        any. Where none loses much, it is a pair of the clause that takes the least to decide.
+        """
+        touched = [list(islice((g for g in groups if g.dims & of), 3)) for of in self.supports]
+        pairs = {found[0].dims | found[1].dims: (found[0], found[1]) for found in touched if len(found) == 2}
+        for dims, (a, b) in pairs.items():
+            if dims not in tried:
+                tried[dims] = self._tried(a, b)
+
+        def cost(pair: tuple[Group, Group]) -> tuple[float, int]:
+            a, b = pair
+            return tried.get(a.dims | b.dims, (1.0, None))[0], len(a) * len(b)
+
+        most = max(_EASY, _HARDER * min((len(a) * len(b) for a, b in pairs.values()), default=0))
+        best = min((p for p in pairs.values() if len(p[0]) * len(p[1]) <= most), key=cost, default=None)
+        if best is not None and cost(best)[0] <= _GAIN:
+            return best
+        read = ([g for g in groups if g.dims & of] for _, of in self.clauses)
+        least = min((found for found in read if len(found) > 1), key=_product, default=None)
+        return None if least is None else min(combinations(sorted(least, key=len)[:_FEW], 2), key=cost)
 
     def _tried(self, a: Group, b: Group) -> tuple[float, Group | None]:
         """Which share of their pairs is left as states when two groups are joined, and the joint group if it is had."""
@@ -223,7 +246,7 @@ class Joining:
         nodes, decided = self._decided(1 << at)
         frontier = self.frontier(1 << at)
         axis = _array(self.axes[at])
-        if frontier and len(axis) > 2 * ROWS:
+        if frontier and len(axis) > 2 * _most(frontier):
             raise TooManyStates(1 << at)
         kept = [axis[:0]]
         columns: dict[int, list[Bulk]] = {node: [] for node in frontier}
@@ -240,7 +263,7 @@ class Joining:
         digits = np.concatenate(kept)
         whole = {node: joined(parts) for node, parts in columns.items()}
         states = grouped(*packed(whole.values(), len(digits)), np.ones(len(digits), np.int64), len(digits))
-        if len(states.rows) > ROWS:
+        if len(states.rows) > _most(frontier):
             raise TooManyStates(1 << at)
         order = np.argsort(states.place, kind="stable")
         starts = np.concatenate([[0], np.cumsum(states.ways)]).astype(np.intp)
@@ -257,6 +280,7 @@ class Joining:
         dims = a.dims | b.dims
         self.budget.spend(len(a) * len(b), self.name(dims))
         frontier = self.frontier(dims)
+        most = _most(frontier)
         total = a.total * b.total
         columns: dict[int, list[Bulk]] = {node: [] for node in frontier}
         weights: list[Weights] = []
@@ -276,7 +300,7 @@ class Joining:
             for parts in columns.values():
                 parts.clear()
             condense(whole, found)
-            if len(weights[0]) > ROWS:
+            if len(weights[0]) > most:
                 raise TooManyStates(dims)
 
         for crossing in self.crossed(a, b, frontier):
@@ -284,10 +308,10 @@ class Joining:
                 columns_of(a, b, crossing, frontier),
                 ways(a.weights[crossing.a], b.weights[crossing.b], total),
             )
-            if sum(map(len, weights)) > 2 * ROWS:
+            if sum(map(len, weights)) > 2 * most:
                 merge()
             self.budget.report(int(crossing.upto) * len(b), len(a) * len(b))
-        if len(weights) > 1 or len(weights[0]) > ROWS:
+        if len(weights) > 1 or len(weights[0]) > most:
             merge()
         return Group(
             dims, {n: columns[n][0] for n in frontier}, weights[0], total_of(weights[0], total), (a, b)
@@ -322,6 +346,15 @@ class Joining:
             places = np.nonzero(alive)
             fresh_values = {n: _at(found[n], shape, places) for n in fresh}
             yield Crossing(rows[places[0]], rows_b[places[1]], fresh_values, start + len(rows))
+
+
+def _most(frontier: Sequence[int]) -> int:
+    """How many states of so many columns are held at once."""
+    return ROWS * _COLUMNS // max(len(frontier), _COLUMNS)
+
+
+def _product(groups: Iterable[Group]) -> int:
+    return math.prod(map(len, groups))
 
 
 def _array(axis: Axis) -> NDArray[np.intp]:

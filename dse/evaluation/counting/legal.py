@@ -14,7 +14,7 @@ from dse.evaluation.bulk import BulkEvaluator
 from dse.evaluation.counting.boxes import Axis, Part, disjoint
 from dse.evaluation.counting.conditions import clauses
 from dse.evaluation.counting.groups import Group, Leaf
-from dse.evaluation.counting.joining import Budget, Joining, TooManyStates
+from dse.evaluation.counting.joining import ROWS, Budget, Joining, TooLarge, TooManyStates, refusal
 from dse.evaluation.counting.unranking import Unranking
 from dse.evaluation.verdict import check_enumerable
 from dse.problem import Problem, Rule, Team
@@ -25,6 +25,7 @@ WORK = 2**36
 """Pairs of states that are looked at before counting gives up."""
 
 _NATIVE = 2**62
+_DEPTH = 10  # how often a part is halved
 
 
 class LegalSpace:
@@ -121,17 +122,19 @@ class _Piece:
         return found
 
 
-def _pieces(evaluator: BulkEvaluator, part: Part, budget: Budget) -> Iterator[_Piece]:
+def _pieces(evaluator: BulkEvaluator, part: Part, budget: Budget, depth: int = 0) -> Iterator[_Piece]:
     """A part as pieces that fit into memory: halves of it along its longest dimension where it does not."""
     joining = Joining(evaluator, part.axes, part.clauses, budget)
     if joining.empty:
         return
     groups, dims = _fitting(joining)
+    if dims and depth == _DEPTH:
+        raise TooLarge(refusal(joining.name(dims), f"more than {ROWS << depth:,}"))
     if dims:
         at = max((at for at in range(len(part.axes)) if dims >> at & 1), key=lambda at: len(part.axes[at]))
         for half in _halves(part.axes[at]):
             axes = (*part.axes[:at], half, *part.axes[at + 1 :])
-            yield from _pieces(evaluator, part._replace(axes=axes), budget)
+            yield from _pieces(evaluator, part._replace(axes=axes), budget, depth + 1)
         return
     if all(group.total for group in groups):
         yield _Piece(joining, groups, small=budget.keep(sum(map(_states, groups))))

@@ -14,7 +14,7 @@ from dse.evaluation.counting.joining import Joining, columns_of
 
 __all__ = ["Unranking"]
 
-_PAIRS = 2**20  # pairs of states up to which a join is kept whole
+_PAIRS = 2**18  # pairs of states up to which a join is kept whole
 _REMEMBERED = 2**22  # pairs and states that are kept for the next design
 
 
