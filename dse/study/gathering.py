@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.grid import Grid
-from dse.study.guards import guards_of, unbeaten
+from dse.study.guards import Steps, guards_of, unbeaten
 from dse.study.tally import Tally
 
 __all__ = ["Gathering"]
 
 _SAMPLE = 256  # designs that guards are found among
-_MANY = 512  # designs of a grid that no guard beats, above which more guards are looked for
-_FIRST = 4  # guards that meet whole grids; the others meet what these leave
-_GUARDS = 24  # guards at most; then fewer and better ones are looked for
+_GUARDS = 4  # guards at most: they meet whole grids
+_MANY = 512  # designs of a grid that no guard beats, above which better tests are looked for
+_WORTH = 0.7  # share of them that is left at most if more guards are worth having
 
 Mask = NDArray[np.bool_]
 
@@ -28,13 +28,19 @@ class Gathering:
 
     def __init__(self, signs: list[float]) -> None:
         self.signs = signs
-        self._guards = np.empty((0, len(signs)))
-        self._of: Tally | None = None
+        self._begin(None)
+
+    def _begin(self, tally: Tally | None) -> None:
+        """Forget the tests for the front, which are made of the designs of one tally."""
+        self._of = tally
+        self._guards = np.empty((0, len(self.signs)))
+        self._steps: Steps | None = None
+        self._met, self._enough = 0, 2 * _MANY  # designs that met the archive; when to look for better tests
 
     def take(self, grid: Grid, tally: Tally) -> None:
         """Count a grid's legal designs, and keep what a tally keeps of them."""
-        if self._of is not tally:  # guards are designs of a tally
-            self._of, self._guards = tally, self._guards[:0]
+        if self._of is not tally:
+            self._begin(tally)
         if not grid.count:
             return
         tally.evaluated += grid.count
@@ -69,33 +75,42 @@ class Gathering:
 
     def _front(self, grid: Grid, tally: Tally, feasible: Mask) -> None:
         if not len(self._guards):
-            some = grid.list(feasible)
-            sample = self._values(grid, some[:: -(-len(some) // _SAMPLE)])
-            self._guards = guards_of(sample, sample)
-        numbers = grid.list(self._unbeaten(grid, feasible, self._guards[:_FIRST]))
+            self._guards = self._found(self._sample(grid, feasible))
+        numbers = grid.list(self._unbeaten(grid, feasible))
         values = self._values(grid, numbers)
-        left = unbeaten(values, self._guards[_FIRST:])
-        numbers, values = numbers[left], values[left]
-        while len(numbers) > _MANY:
-            # What is left is beaten by some of its own; those are guards of the next grids, too.
-            sample = values[:: -(-len(values) // _SAMPLE)]
-            more = guards_of(sample, sample)
-            left = unbeaten(values, more)
-            self._guards = np.concatenate([self._guards, more])
-            worth = len(left) < 0.7 * len(numbers)
+        if self._steps is not None:
+            left = self._steps.unbeaten(values)
             numbers, values = numbers[left], values[left]
-            if not worth:
+        while self._steps is None and len(numbers) > _MANY:
+            left = unbeaten(values, self._found(values))  # what is left is beaten by some of its own
+            few = len(left) > _WORTH * len(numbers)
+            numbers, values = numbers[left], values[left]
+            if few:
                 break
         if len(numbers):
             tally.archive.add(values, grid.positions(numbers))
-        if len(self._guards) > _GUARDS:
-            self._guards = guards_of(tally.archive.to_arrays()[0], np.concatenate([values, self._guards]))
+        self._met += len(numbers)
+        if self._met > self._enough:
+            front = tally.archive.to_arrays()[0]
+            self._steps = Steps(front)
+            self._guards = guards_of(front, self._sample(grid, feasible))[:_GUARDS]
+            self._met, self._enough = 0, max(_MANY, 2 * len(front))
         if tally.best.limit:
             worst = tally.best.worst
             own = tally.objective
             inside = feasible if worst is None else feasible & self._at_most(grid, own, worst)
             numbers = grid.list(inside)
             tally.best.add(self._values(grid, numbers)[:, own], grid.positions(numbers), {})
+
+    def _found(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Guards among some designs, which beat the most of them."""
+        sample = values[:: -(-len(values) // _SAMPLE)]
+        return guards_of(sample, sample)[:_GUARDS]
+
+    def _sample(self, grid: Grid, feasible: Mask) -> NDArray[np.float64]:
+        """Minimized objectives of some of the feasible designs."""
+        some = grid.list(feasible)
+        return self._values(grid, some[:: -(-len(some) // _SAMPLE)])
 
     def _values(self, grid: Grid, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
         """The minimized objectives of designs, (n, k)."""
@@ -104,11 +119,11 @@ class Gathering:
             values[:, at] = grid.pick(grid.objectives[at], numbers) * sign + 0.0
         return values
 
-    def _unbeaten(self, grid: Grid, feasible: Mask, guards: NDArray[np.float64]) -> Mask:
-        """The feasible designs that none of some guards dominates."""
+    def _unbeaten(self, grid: Grid, feasible: Mask) -> Mask:
+        """The feasible designs that no guard dominates."""
         left = feasible
         order = sorted(range(len(self.signs)), key=lambda at: np.size(grid.objectives[at]))
-        for guard in guards.tolist():
+        for guard in self._guards.tolist():
             beaten: Any = True
             for at in order:
                 beaten = beaten & self._at_least(grid, at, guard[at])

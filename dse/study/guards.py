@@ -1,15 +1,19 @@
-"""A few vectors of the front that beat most designs: a test so cheap that few designs meet the archive itself."""
+"""Tests by what the front is so far that are cheaper than the front itself, so that few designs meet it.
+
+All are sound: what a test beats, a vector of the front dominates, and is no equal of it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["guards_of", "unbeaten"]
+__all__ = ["Steps", "guards_of", "unbeaten"]
 
 _MOST = 12  # guards
 _FRONT = 256  # vectors of the front that are tried
 _SAMPLE = 512  # designs that they are tried on
+_CELLS = 2**14  # of the table of steps
 _WORTH = 0.01  # share of the sample that a guard must beat
 
 
@@ -49,3 +53,39 @@ def unbeaten(values: NDArray[np.float64], guards: NDArray[np.float64]) -> NDArra
             beaten &= column >= bound
         left &= ~beaten
     return np.flatnonzero(left)
+
+
+class Steps:
+    """The front (n, k) as steps: over a table of all objectives but one, how low that one is at most.
+
+    A vector of the front counts from the next lines of the table on, and a design from the lines before it.
+    """
+
+    def __init__(self, front: NDArray[np.float64]) -> None:
+        columns = front.T
+        distinct = [np.unique(column) for column in columns]
+        self.deep = max(range(len(columns)), key=lambda at: len(distinct[at]))
+        self.axes = [at for at in range(len(columns)) if at != self.deep]
+        most = int(_CELLS ** (1 / len(self.axes))) if self.axes else 1
+        self.lines = [
+            own[:: -(-len(own) // most)] if len(own) else own for own in (distinct[at] for at in self.axes)
+        ]
+        places = [
+            np.searchsorted(lines, columns[at]) + 1 for lines, at in zip(self.lines, self.axes, strict=True)
+        ]
+        table = np.full([len(lines) + 2 for lines in self.lines], np.inf)
+        if self.axes:
+            np.minimum.at(table, tuple(places), columns[self.deep])
+        else:
+            table = columns[0].min(initial=np.inf, keepdims=True)[0, ...]
+        for axis in range(table.ndim):
+            np.minimum.accumulate(table, axis=axis, out=table)
+        self.table = table
+
+    def unbeaten(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The numbers of the vectors (n, k) that no step beats."""
+        places = tuple(
+            np.searchsorted(lines, values[:, at], side="right")
+            for lines, at in zip(self.lines, self.axes, strict=True)
+        )
+        return np.flatnonzero(self.table[places] >= values[:, self.deep])

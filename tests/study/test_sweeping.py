@@ -18,13 +18,13 @@ from dse.evaluation.sweep import Sweep
 from dse.problem import Problem, Team
 from dse.problem.library import load
 from dse.solvers.exhaustive import Exhaustive
-from dse.study import keeping
+from dse.study import gathering, keeping
 from dse.study.diagnosis import exact_result
 from dse.study.dominance import nondominated
 from dse.study.exact import run_exact, walk
 from dse.study.front import FrontTooLarge
 from dse.study.gathering import Gathering
-from dse.study.guards import guards_of, unbeaten
+from dse.study.guards import Steps, guards_of, unbeaten
 from dse.study.result import Result
 from dse.study.solver import ExactSearch, ExactSolver
 from dse.study.sweeping import Sweeping
@@ -85,8 +85,9 @@ def assert_right(result: Result, right: Any) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 240, 40))
-def test_any_plan_gives_the_truth(first: int) -> None:
+def test_any_plan_gives_the_truth(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 40):
+        monkeypatch.setattr(gathering, "_MANY", seed % 3 or 512)  # so that all tests for the front are used
         draw = random.Random(seed)
         found = problem(seed, 60)
         for team in teams(found):
@@ -222,6 +223,9 @@ def test_guards_beat_no_design_of_the_front() -> None:
             left = unbeaten(values, guards)
             front = set(np.flatnonzero(nondominated(values)).tolist())
             assert front <= set(left.tolist())
+            steps = Steps(values[sorted(front)]).unbeaten(values)
+            assert front <= set(steps.tolist())
+            assert high < 10**6 or len(steps) < len(front) + 20
             if high > 3 and k < 3:
                 assert len(left) < 200
 
