@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from dse.errors import StudyError
 from dse.problem import Problem, Team
@@ -17,6 +15,9 @@ from dse.study.gap import Standing
 from dse.study.solver import ExactSearch, ExactSolver, State
 from dse.study.tally import Swept, Tally
 from dse.study.watchdog import end_with_parent
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["ExactRun", "Pieces", "run_exact", "walk"]
 
@@ -193,6 +194,9 @@ def _over_processes(
 
     A run is long enough that sending its tally home costs little, and short enough to keep all workers busy.
     """
+    from concurrent.futures import ProcessPoolExecutor  # most searches need no other process
+    from multiprocessing import get_context
+
     length = max(1, min(_RUN, (count - start) // (4 * search.workers)))
     pool = ProcessPoolExecutor(
         search.workers,
