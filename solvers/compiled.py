@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import Judge, Outcomes
-from dse.evaluation.compiled import OUTSIDE, ROOM, Grid, Memory, Nest, Work, empty_sets, set_slot
+from dse.evaluation.compiled import OUTSIDE, Grid, Memory, Nest, Work, empty_sets, set_slot
 from dse.study.front import Archive
 from dse.study.solver import ExactSearch
 from dse.study.tally import Records, Swept, Tally
@@ -28,7 +28,8 @@ from .starting import start
 
 __all__ = ["explore"]
 
-_PIECE_SECONDS = 0.03
+_SECONDS = 0.03  # that a piece is to take, more or less
+_ROOM = 8192  # designs that a buffer holds before it is taken over
 _USUAL = (
     64  # feasible designs of a sample that show which costs are usual; if there are fewer, all designs do
 )
@@ -39,13 +40,8 @@ _LARGEST = np.iinfo(np.int64).max
 Positions: TypeAlias = NDArray[np.int64]
 
 
-def explore(search: ExactSearch, nest: Nest, *, room: int = ROOM, seconds: float = _PIECE_SECONDS) -> None:
-    """Account for every design of ``search`` in its tally, from its state on.
-
-    Args:
-        room: designs that a buffer holds.
-        seconds: how long a piece is to take, more or less.
-    """
+def explore(search: ExactSearch, nest: Nest) -> None:
+    """Account for every design of ``search`` in its tally, from its state on."""
     mark = [
         str(nest.problem.digest),
         *(work.length for work in (nest.counting, nest.searching) if work),
@@ -53,18 +49,16 @@ def explore(search: ExactSearch, nest: Nest, *, room: int = ROOM, seconds: float
     ]
     if search.state is not None and search.state.get("loops") != mark:
         search.restart({})
-    _Rounds(search, nest, mark, room, seconds).run()
+    _Rounds(search, nest, mark).run()
 
 
 class _Rounds:
     """The rounds of a search, from the one that its state names."""
 
-    def __init__(self, search: ExactSearch, nest: Nest, mark: list[Any], room: int, seconds: float) -> None:
+    def __init__(self, search: ExactSearch, nest: Nest, mark: list[Any]) -> None:
         self.search = search
         self.nest = nest
         self.mark = mark
-        self.room = room
-        self.seconds = seconds
 
     def run(self) -> None:
         state = self.search.state or {}
@@ -87,9 +81,9 @@ class _Rounds:
         """Do the pieces of one round; the first and last take little of the time."""
         base, share = ((0.0, 0.01), (0.01, 0.89), (0.9, 0.1))[number]
         common = _Common(self.search.tally, self.nest)
-        make = lambda: worker(self.nest, work, common, self.room)  # noqa: E731
+        make = lambda: worker(self.nest, work, common)  # noqa: E731
         outer = tuple(work.order[: work.split])
-        with _pieces(make, work.length, start, self.search.workers, self.seconds) as done:
+        with _pieces(make, work.length, start, self.search.workers) as done:
             for following, take in done:
                 take(self.search.tally)
                 if worker is _Searching:
@@ -99,11 +93,11 @@ class _Rounds:
 
 @contextmanager
 def _pieces(
-    make: Callable[[], _Worker], length: int, start: int, workers: int, seconds: float
+    make: Callable[[], _Worker], length: int, start: int, workers: int
 ) -> Iterator[Iterator[tuple[int, Callable[[Tally], None]]]]:
     """Where each piece ends and what it found, in order. How long pieces are follows from how long they took."""
     free = [make() for _ in range(max(1, workers))]
-    pace = _Pace(seconds)
+    pace = _Pace(_SECONDS)
 
     def piece(first: int, stop: int) -> Callable[[Tally], None]:
         worker = free.pop()
@@ -193,11 +187,11 @@ class _Worker:
 
     buffers: dict[str, int]
 
-    def __init__(self, nest: Nest, work: Work, common: _Common, room: int) -> None:
+    def __init__(self, nest: Nest, work: Work, common: _Common) -> None:
         self.nest = nest
         self.work = work
         self.common = common
-        self.memory = Memory(work, self._buffers(), self.flush, room)
+        self.memory = Memory(work, self._buffers(), self.flush, _ROOM)
         self.found: list[Callable[[Tally], None]] = []
 
     def _buffers(self) -> dict[str, int]:
@@ -230,8 +224,8 @@ class _Worker:
 class _Counting(_Worker):
     """Counts what is outside or illegal."""
 
-    def __init__(self, nest: Nest, work: Work, common: _Common, room: int) -> None:
-        super().__init__(nest, work, common, room)
+    def __init__(self, nest: Nest, work: Work, common: _Common) -> None:
+        super().__init__(nest, work, common)
         self.lines = [condition.line for condition in nest.demands.conditions]
         self.counts = np.zeros(len(self.lines), dtype=np.int64)
         self.memory.point("broken", self.counts)
@@ -253,8 +247,8 @@ class _Counting(_Worker):
 class _Searching(_Worker):
     """Judges legal designs."""
 
-    def __init__(self, nest: Nest, work: Work, common: _Common, room: int) -> None:
-        super().__init__(nest, work, common, room)
+    def __init__(self, nest: Nest, work: Work, common: _Common) -> None:
+        super().__init__(nest, work, common)
         self.top = nest.wanted.top
         self.best = Records(self.top, {})
         self.memory.set_number("best.cost", float("inf"))
@@ -262,7 +256,7 @@ class _Searching(_Worker):
         self.failures = Records(_FAILURES, {})
         self.memory.set("failures.below", _LARGEST)
         self.memory.guard(common.grid)
-        self.room, self.least = room, min(room, _LEAST_ROOM)
+        self.least = min(_LEAST_ROOM, _ROOM)
         self.memory.set("front.room", self.least)
 
     def _buffers(self) -> dict[str, int]:
@@ -270,8 +264,8 @@ class _Searching(_Worker):
 
     def flush(self) -> None:
         rows = self.memory.take("front")
-        if len(rows) == self.least < self.room:  # guards are poor at first, and better ones soon found
-            self.least = min(2 * self.least, self.room)
+        if len(rows) == self.least < _ROOM:  # guards are poor at first, and better ones soon found
+            self.least = min(2 * self.least, _ROOM)
             self.memory.set("front.room", self.least)
         if len(rows):
             values, positions = rows[:, 1:].view(np.float64), rows[:, 0].copy()
@@ -343,8 +337,8 @@ def _nothing(tally: Tally) -> None:
 class _Missing(_Worker):
     """Looks for near misses."""
 
-    def __init__(self, nest: Nest, work: Work, common: _Common, room: int) -> None:
-        super().__init__(nest, work, common, room)
+    def __init__(self, nest: Nest, work: Work, common: _Common) -> None:
+        super().__init__(nest, work, common)
         self.judge = Judge(nest.problem)
         self.known = Tally(nest.problem)  # the near misses that this thread has seen
         self.sets = empty_sets()

@@ -5,11 +5,10 @@ from dse.evaluation.compiled.demands import OUTSIDE
 from dse.evaluation.compiled.engine import available
 from dse.evaluation.compiled.facts import Declined
 from dse.evaluation.compiled.guards import Grid
-from dse.evaluation.compiled.nest import ROOM, Memory, Nest, Work, empty_sets, set_slot
+from dse.evaluation.compiled.nest import Memory, Nest, Work, empty_sets, set_slot
 
 __all__ = [
     "OUTSIDE",
-    "ROOM",
     "Declined",
     "Grid",
     "Memory",

@@ -17,6 +17,9 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, cty
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32)
 """Called when a buffer is full; not 0 to end the function."""
 
+LEVEL = 2
+"""How hard LLVM optimizes, 0 to 3."""
+
 _HEAD = """
 declare double @llvm.fabs.f64(double)
 declare double @llvm.floor.f64(double)
@@ -69,10 +72,10 @@ def compiled(text: str, names: Sequence[str]) -> Compiled:
     with _lock:
         target, cpu, features = _host()
         machine = target.create_target_machine(
-            cpu=cpu, features=features, opt=2, jit=True
+            cpu=cpu, features=features, opt=LEVEL, jit=True
         )  # the engine's own
         module = llvm.parse_assembly(_HEAD + text + _TAIL)
-        tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=LEVEL)
         tuning.loop_vectorization = False
         tuning.slp_vectorization = False
         tuning.loop_unrolling = False  # turns are long enough, and unrolled ones take long to compile

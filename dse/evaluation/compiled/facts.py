@@ -24,7 +24,8 @@ TABLE_LIMIT = 65_536
 
 _TABULATED = 4096  # combinations up to which every value is tabulated
 _AXES = 60  # NumPy's arrays have at most 64
-_TEXTLIKE = frozenset({"position", "contains"})
+_ALWAYS = frozenset({"exp", "log", "log2", "pow", "contains"})  # tabulated, whatever their size
+_READ = frozenset({"position", "cell"})  # tabulated if that is possible
 
 
 class Declined(DseError):
@@ -101,12 +102,12 @@ class Facts:
         wanted: set[int] = set()
         for n in reversed(self.order):
             node, size = self.graph[n], self.grid(self.supports[n])
-            needs = node.op in ("exp", "log", "log2", "pow", "contains") or node.type.kind is Kind.TEXTS
+            needs = node.op in _ALWAYS or node.type.kind is Kind.TEXTS
             if needs and size > TABLE_LIMIT:
                 raise Declined(
                     f"{node.op} depends on {size:,} combinations; at most {TABLE_LIMIT:,} are tabulated"
                 )
-            if size <= _TABULATED or (node.op in _TEXTLIKE | {"cell"} and size <= TABLE_LIMIT) or needs:
+            if size <= _TABULATED or (node.op in _READ and size <= TABLE_LIMIT) or needs:
                 wanted.add(n)
             if n in wanted:
                 wanted.update(node.args)

@@ -23,10 +23,7 @@ from dse.evaluation.compiled.loops import Loops
 from dse.evaluation.compiled.order import Sample, best_order, first_order
 from dse.problem import Problem, Team
 
-__all__ = ["ROOM", "Memory", "Nest", "Work", "empty_sets", "set_slot"]
-
-ROOM = 8192
-"""Designs that a buffer holds before it is taken over."""
+__all__ = ["Memory", "Nest", "Work", "empty_sets", "set_slot"]
 
 _NESTS = 8  # that are held ready in a process
 _LARGEST = np.iinfo(np.int64).max
@@ -165,9 +162,7 @@ class Memory:
         room: designs that a buffer holds.
     """
 
-    def __init__(
-        self, work: Work, buffers: dict[str, int], flush: Callable[[], None], room: int = ROOM
-    ) -> None:
+    def __init__(self, work: Work, buffers: dict[str, int], flush: Callable[[], None], room: int) -> None:
         """``buffers``: their names, and the words of a row."""
         self.work = work
         self.words = np.zeros(max(1, len(work.slots)), dtype=np.int64)
