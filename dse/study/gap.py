@@ -30,7 +30,7 @@ class Gap:
     Whatever feasible design there is, some point of the front is worse by at most ``additive`` in every objective at
     once. No feasible design is better than ``bound`` in an objective. ``hypervolume`` is what the front covers, and
     ``hypervolume_bound`` at most what the true front does, as shares of the box from ``bound`` to ``reference``, the worst
-    feasible value seen; both are None where that box is not finite. Without a feasible design, ``additive`` is infinite.
+    feasible value seen; both are None where that box is flat or not finite. Without a feasible design, ``additive`` is infinite.
     """
 
     additive: Mapping[str, float]
@@ -115,7 +115,9 @@ def gap_of(
         additive = np.full(k, np.inf if len(open_) else 0.0)
         return _named(problem, additive, bound, np.full(k, np.nan), None, None)
     additive = _additive(front, open_, bound, worst)
-    if not (np.isfinite(bound).all() and np.isfinite(worst).all()):
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = worst - bound
+    if not (np.isfinite(span).all() and (span > 0.0).all()):
         return _named(problem, additive, bound, worst, None, None)
     most = _VOLUME.get(k, _VOLUME_ELSE)
     at_best = both[nondominated(both)]
@@ -131,11 +133,12 @@ def _additive(
     worst: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Per objective, how much worse the front is than the open bounds, each met by the vector that suits it best."""
-    span = worst - bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = worst - bound
     span = np.where(np.isfinite(span) & (span > 0.0), span, 1.0)
     additive = np.zeros(front.shape[1])
     for low in open_:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             excess = np.maximum(front - low, 0.0)
         best = int(np.argmin((excess / span).max(axis=1)))
         additive = np.maximum(additive, excess[best])
