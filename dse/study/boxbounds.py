@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bulk import Bulk, BulkEvaluator
-from dse.expressions import Kind, Node
+from dse.expressions import Kind, Node, Table
 from dse.problem import Problem, Team
 from dse.study.intervals import (
     ANY,
@@ -27,7 +28,6 @@ from dse.study.intervals import (
     NOTHING,
     OPERATIONS,
     Bounds,
-    Number,
     Truth,
     chosen,
     compared,
@@ -41,6 +41,8 @@ Box: TypeAlias = tuple[tuple[int, int], ...]
 """Per dimension the first place and the one behind the last."""
 
 _AXES = 24  # dimensions of one array, at most
+_CELLS = 1 << 16  # values of one node that are computed at once, over several boxes
+_BOXES = 256  # boxes at once
 
 
 class _Group(NamedTuple):
@@ -52,10 +54,14 @@ class _Group(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How some nodes are bounded over boxes of one shape: by enumeration, and the ``rest`` by their arguments."""
+    """How some nodes are bounded over boxes of one shape: by enumeration, and the ``rest`` by their arguments.
+
+    ``most`` is the largest number of combinations that is enumerated.
+    """
 
     groups: list[_Group]
-    rest: list[int]
+    rest: list[tuple[int, Callable[..., Any], tuple[int, ...]]]
+    most: int
 
 
 class BoxBounds:
@@ -93,32 +99,52 @@ class BoxBounds:
         """The node that says whether a constraint holds."""
         return self._count + number
 
-    def bounds(self, roots: Sequence[int], box: Box, limit: int) -> dict[int, Bounds]:
-        """Bounds of ``roots`` over a box; nodes of up to ``limit`` combinations are enumerated."""
+    def bounds(self, roots: Sequence[int], boxes: Sequence[Box], limit: int) -> list[dict[int, Bounds]]:
+        """Bounds of ``roots`` over each box; nodes of up to ``limit`` combinations are enumerated."""
         used = sorted({at for root in roots for at in self.support[root]})
-        shape = tuple((at, box[at][1] - box[at][0]) for at in used)
-        plan = self._plans.get((*roots, limit, shape))
-        if plan is None:
-            plan = self._plans[*roots, limit, shape] = self._planned(roots, dict(shape), limit)
-        known: dict[int, Any] = {}
+        shapes: dict[tuple[int, ...], list[int]] = {}
+        for number, box in enumerate(boxes):
+            shapes.setdefault(tuple(box[at][1] - box[at][0] for at in used), []).append(number)
+        found: list[dict[int, Bounds]] = [{} for _ in boxes]
+        for shape, numbers in shapes.items():
+            plan = self._plans.get((*roots, limit, shape))
+            if plan is None:
+                plan = self._planned(roots, dict(zip(used, shape, strict=True)), limit)
+                self._plans[*roots, limit, shape] = plan
+            step = max(1, min(_BOXES, _CELLS // plan.most))
+            for first in range(0, len(numbers), step):
+                own = numbers[first : first + step]
+                for number, bounds in zip(own, self._bounded(plan, [boxes[n] for n in own]), strict=True):
+                    found[number] = {root: bounds[root] for root in roots}
+        return found
+
+    def _bounded(self, plan: _Plan, boxes: Sequence[Box]) -> list[dict[int, Any]]:
+        """Bounds of all nodes of a plan, for boxes of its shape."""
+        found: list[dict[int, Any]] = [{} for _ in boxes]
         for group in plan.groups:
-            values = self.evaluate(group.order, group.dimensions, box)
+            values = self.evaluate(group.order, group.dimensions, boxes)
             for root in group.roots:
-                known[root] = self._reduced(values[root])
-        for number in plan.rest:
-            known[number] = self._from_arguments(number, box, known)
-        return {root: known[root] for root in roots}
+                for known, bounds in zip(found, _reduced(values[root], len(boxes)), strict=True):
+                    known[root] = bounds
+        for known in found:
+            for number, function, args in plan.rest:
+                known[number] = function(*[known[arg] for arg in args])
+        return found
 
-    def evaluate(self, order: Iterable[int], dimensions: Sequence[int], box: Box) -> dict[int, Bulk]:
-        """The values of nodes, in order of evaluation, on the grid of the given dimensions (one axis each).
+    def evaluate(
+        self, order: Iterable[int], dimensions: Sequence[int], boxes: Sequence[Box]
+    ) -> dict[int, Bulk]:
+        """The values of nodes, in order of evaluation: an axis for the boxes, and one for each dimension given.
 
-        Dimensions that are not given must have one place, or no influence.
+        The boxes have the same shape. Dimensions that are not given must have one place, or no influence.
         """
-        places: list[NDArray[np.intp]] = [np.array(low).reshape([1] * len(dimensions)) for low, _ in box]
+        rank = [1] * len(dimensions)
+        low = np.array([[ends[0] for ends in box] for box in boxes], dtype=np.intp).T
+        places = [own.reshape(-1, *rank) for own in low]
         for axis, at in enumerate(dimensions):
-            shape = [1] * len(dimensions)
-            shape[axis] = -1
-            places[at] = np.arange(*box[at]).reshape(shape)
+            shape = [1, *rank]
+            shape[axis + 1] = -1
+            places[at] = places[at] + np.arange(boxes[0][at][1] - boxes[0][at][0]).reshape(shape)
         return self.values(order, places)
 
     def values(self, order: Iterable[int], places: Sequence[NDArray[np.intp]]) -> dict[int, Bulk]:
@@ -136,23 +162,28 @@ class BoxBounds:
     # -- planning -----------------------------------------------------------------------------------
 
     def _planned(self, roots: Sequence[int], widths: Mapping[int, int], limit: int) -> _Plan:
-        """What to enumerate: the largest sub-expressions of at most ``limit`` combinations."""
+        """What to enumerate: the largest sub-expressions of at most ``limit`` combinations, and any dimension."""
         small: dict[int, frozenset[int]] = {}
         rest: set[int] = set()
         seen: set[int] = set()
-        stack = list(roots)
+        stack, most = list(roots), 1
         while stack:
             number = stack.pop()
             if number in seen:
                 continue
             seen.add(number)
             free = frozenset(at for at in self.support[number] if widths[at] > 1)
-            if math.prod(widths[at] for at in free) <= limit:
+            own = math.prod(widths[at] for at in free)
+            if own <= limit or self._nodes[number].op == "dimension":
                 small[number] = free
+                most = max(most, own)
             else:
                 rest.add(number)
                 stack.extend(self._nodes[number].args)
-        return _Plan(self._grouped(small), sorted(rest))
+        above = [
+            (number, self._rule(self._nodes[number]), self._nodes[number].args) for number in sorted(rest)
+        ]
+        return _Plan(self._grouped(small), above, most)
 
     def _grouped(self, small: Mapping[int, frozenset[int]]) -> list[_Group]:
         """Nodes in as few groups as keep each group's arrays from having too many axes."""
@@ -174,90 +205,91 @@ class BoxBounds:
         own += [arg for n in roots if n >= self._count for arg in self._nodes[n].args]
         return [*self.problem.graph.needed(own), *sorted(n for n in roots if n >= self._count)]
 
-    # -- bounds -------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _reduced(bulk: Bulk) -> Any:
-        """Exact bounds of enumerated values; of texts and positions, the distinct ones."""
-        values, undefined = bulk
-        bad = (
-            None
-            if undefined is None
-            else np.broadcast_to(undefined != 0, np.broadcast(values, undefined).shape)
-        )
-        if values.dtype == np.float64:
-            low, high = float(values.min()), float(values.max())
-            if bad is None and low == low:
-                return low, high, False
-            good = np.broadcast_to(~np.isnan(values), values.shape if bad is None else bad.shape)
-            if bad is not None:
-                good = good & ~bad
-            found = np.broadcast_to(values, good.shape)[good]
-            return (float(found.min()), float(found.max()), True) if found.size else NOTHING
-        if bad is not None:
-            values = np.broadcast_to(values, bad.shape)[~bad]
-        odd = bad is not None and bool(bad.any())
-        if values.dtype == np.bool_:
-            return bool(values.any()), not bool(values.all()), odd
-        return np.unique(values), odd
-
-    def _from_arguments(self, number: int, box: Box, known: Mapping[int, Any]) -> Any:
-        """Bounds of a node from those of its arguments; of a text or a list of texts, None: it can be any."""
-        node = self._nodes[number]
+    def _rule(self, node: Node) -> Callable[..., Any]:
+        """What bounds a node by its arguments; a text or a list of texts is not bounded: None."""
         kind = node.type.kind
-        args = [known[arg] for arg in node.args]
-        if node.op == "dimension":
-            return self._axis(node, box)
         if node.op == "cell":
-            return self._cell(node, args)
+            return partial(_cell, self.problem.graph.tables[node.data[0]], node.data[1])
         if node.op == "bound":
-            return _bound_of(node, args)
+            return partial(_bound_of, node.data)
         if node.op in ("lt", "le", "eq", "ne"):
-            return self._compared(node, args)
+            of = self._nodes[node.args[0]].type.kind
+            compare = {Kind.NUMBER: compared, Kind.BOOL: _agreed}.get(of)
+            return partial(compare, node.op) if compare else partial(_constant, ANY)
         if node.op == "where" and kind in _WHERE:
-            return _WHERE[kind](*args)
+            return _WHERE[kind]
         if kind in (Kind.NUMBER, Kind.BOOL) and node.op in OPERATIONS:
-            return OPERATIONS[node.op](*args)
-        return {Kind.NUMBER: ANYTHING, Kind.BOOL: ANY}.get(kind) if node.op != "position" else None
-
-    def _axis(self, node: Node, box: Box) -> Any:
-        """A dimension of more values than are enumerated with others."""
-        at = self.problem.names.index(node.data)
-        number = self.problem.dimensions[at].node
-        return self._reduced(self.evaluate([number], [at], box)[number])
-
-    def _compared(self, node: Node, args: Sequence[Any]) -> Truth:
-        kind = self._nodes[node.args[0]].type.kind
-        if kind is Kind.NUMBER:
-            return compared(node.op, args[0], args[1])
-        if kind is Kind.BOOL:
-            equal = same(args[0], args[1])
-            return equal if node.op == "eq" else (equal[1], equal[0], equal[2])
-        return ANY
-
-    def _cell(self, node: Node, args: Sequence[Any]) -> Any:
-        """A cell whose positions are bounded one by one: any that can be together."""
-        table = self.problem.graph.tables[node.data[0]]
-        kind = table.columns[node.data[1]].type.kind
-        if kind not in (Kind.NUMBER, Kind.BOOL):
-            return None
-        cells = np.array(
-            [math.nan if cell is None else float(cell) for cell in table.columns[node.data[1]].cells]  # type: ignore[arg-type]
-        ).reshape(table.shape)
-        odd = any(arg is None or arg[1] for arg in args)
-        axes = [
-            np.arange(size) if arg is None else arg[0][arg[0] >= 0]
-            for arg, size in zip(args, table.shape, strict=True)
-        ]
-        found = cells[np.ix_(*axes)]
-        good = found[~np.isnan(found)]
-        odd = odd or good.size < found.size
-        if kind is Kind.BOOL:
-            return bool((good == 1.0).any()), bool((good == 0.0).any()), odd
-        return (float(good.min()), float(good.max()), odd) if good.size else NOTHING
+            return OPERATIONS[node.op]
+        unknown = {Kind.NUMBER: ANYTHING, Kind.BOOL: ANY}.get(kind)
+        return partial(_constant, None if node.op == "position" else unknown)
 
 
 _WHERE: Mapping[Kind, Callable[..., Bounds]] = {Kind.NUMBER: chosen, Kind.BOOL: either}
+
+
+def _reduced(bulk: Bulk, n: int) -> Iterable[Any]:
+    """Exact bounds of the enumerated values of ``n`` boxes; of texts and positions, the distinct ones."""
+    values, undefined = bulk
+    others = () if undefined is None else undefined.shape
+    rank = max(len(values.shape), len(others), 1)
+    shape = np.broadcast_shapes(values.shape, others, (n, *[1] * (rank - 1)))
+    rows = np.broadcast_to(values, shape).reshape(n, -1)
+    good: NDArray[np.bool_] | None = None
+    if undefined is not None:
+        good = np.broadcast_to(undefined == 0, shape).reshape(n, -1)
+    if values.dtype == np.float64:
+        low, high = rows.min(axis=1), rows.max(axis=1)
+        if good is None and not np.isnan(low).any():
+            return [(a, b, False) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        good = ~np.isnan(rows) if good is None else good & ~np.isnan(rows)
+        low = np.where(good, rows, np.inf).min(axis=1)
+        high = np.where(good, rows, -np.inf).max(axis=1)
+        return _columns(low, high, ~good.all(axis=1))
+    odd: NDArray[np.bool_] = np.zeros(n, dtype=np.bool_) if good is None else ~np.all(good, axis=1)
+    if values.dtype == np.bool_:
+        can, cannot = (rows, ~rows) if good is None else (rows & good, ~rows & good)
+        return _columns(can.any(axis=1), cannot.any(axis=1), odd)
+    distinct = [np.unique(row if good is None else row[good[at]]) for at, row in enumerate(rows)]
+    return [(own, bool(bad)) for own, bad in zip(distinct, odd, strict=True)]
+
+
+def _columns(*columns: Any) -> Iterable[Any]:
+    """Row by row, as plain values."""
+    lists: list[list[Any]] = [column.tolist() for column in columns]
+    return zip(*lists, strict=True)
+
+
+# -- rules for what is not enumerated ----------------------------------------------------------------
+
+
+def _constant(bounds: Any, *args: Any) -> Any:
+    return bounds
+
+
+def _agreed(op: str, a: Truth, b: Truth) -> Truth:
+    """``==`` or ``!=`` of truth values."""
+    equal = same(a, b)
+    return equal if op == "eq" else (equal[1], equal[0], equal[2])
+
+
+def _cell(table: Table, column: str, *args: Any) -> Any:
+    """A cell whose positions are bounded one by one: any that can be together."""
+    kind = table.columns[column].type.kind
+    if kind not in (Kind.NUMBER, Kind.BOOL):
+        return None
+    cells = np.array(
+        [math.nan if cell is None else float(cell) for cell in table.columns[column].cells]  # type: ignore[arg-type]
+    ).reshape(table.shape)
+    axes = [
+        np.arange(size) if arg is None else arg[0][arg[0] >= 0]
+        for arg, size in zip(args, table.shape, strict=True)
+    ]
+    found = cells[np.ix_(*axes)]
+    good = found[~np.isnan(found)]
+    odd = any(arg is None or arg[1] for arg in args) or good.size < found.size
+    if kind is Kind.BOOL:
+        return bool((good == 1.0).any()), bool((good == 0.0).any()), odd
+    return (float(good.min()), float(good.max()), odd) if good.size else NOTHING
 
 
 # -- constraints as conditions ---------------------------------------------------------------------
@@ -283,13 +315,11 @@ def _bound_holds(node: Node, values: Mapping[int, Bulk]) -> Bulk:
     return Bulk(holds, bad.astype(np.uint8) if bad.any() else None)
 
 
-def _bound_of(node: Node, args: Sequence[Any]) -> Truth:
-    if node.data == "holds":
-        truth: Truth = args[0]
-        return truth
-    a: Number = args[0]
-    b: Number = args[1]
-    match node.data:
+def _bound_of(op: str, a: Any, b: Any = None) -> Truth:
+    match op:
+        case "holds":
+            truth: Truth = a
+            return truth
         case "<=":
             return compared("le", a, b)
         case "<":

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -142,46 +142,53 @@ class Reprover:
         )
         self._relevant: dict[int, frozenset[int]] = {}
 
-    def prove(self, code: int, box: Box, number: int = 0) -> Finding:
-        """Prove one box. ``number`` seeds what is drawn at random."""
+    def prove(self, code: int, boxes: Sequence[Box], numbers: Sequence[int]) -> list[Finding]:
+        """Prove boxes of one code. Their ``numbers`` seed what is drawn at random."""
         if code == JUDGED:
-            return self._judged(box)
+            return [self._judged(box) for box in boxes]
+        shown = self._bounded(code, boxes, FEW)
+        return [
+            PROVED if good else self._pieced(code, box, number)
+            for good, box, number in zip(shown, boxes, numbers, strict=True)
+        ]
+
+    def _pieced(self, code: int, box: Box, number: int) -> Finding:
+        """Prove one box whose quick bounds were too wide."""
         parts, left = [box], PARTS
         while parts:
             part = parts.pop()
-            if self._bounded(code, part, FEW):
-                continue
             if self._combinations(code, part) <= MANY:
                 if wrong := self._settled(code, part):
                     return Finding(False, wrong)
-                continue
-            if self._bounded(code, part, MANY) or self._empty(code, part):
-                continue
-            left -= 1
-            if left < 0:
-                return Finding(False, self._drawn(code, box, number))
-            parts += self._cut(code, part)
+            elif not self._bounded(code, [part], MANY)[0] and not self._empty(code, part):
+                left -= 1
+                if left < 0:
+                    return Finding(False, self._drawn(code, box, number))
+                cut = self._cut(code, part)
+                parts += [p for p, good in zip(cut, self._bounded(code, cut, FEW), strict=True) if not good]
         return PROVED
 
     # -- by bounds ----------------------------------------------------------------------------------
 
-    def _bounded(self, code: int, box: Box, limit: int) -> bool:
-        """Whether bounds alone show what the code says."""
+    def _bounded(self, code: int, boxes: Sequence[Box], limit: int) -> list[bool]:
+        """Of which boxes bounds alone show what the code says."""
         if code == OUTSIDE:
-            return self._outside(box, limit)
+            found = self.bounds.bounds(self.conjuncts, boxes, limit)
+            return [self._outside(box, own) for box, own in zip(boxes, found, strict=True)]
         if code >= RULES:
             node = [*self.checks, *self.limits][code - RULES]
-            can_hold: bool = self.bounds.bounds([node], box, limit)[node][0]
-            return not can_hold
-        nodes = [o.node for o in self.problem.objectives]
-        found = self.bounds.bounds(nodes, box, limit)
-        low = [found[o.node][0] if o.sign > 0 else -found[o.node][1] for o in self.problem.objectives]
-        if any(found[node][0] > found[node][1] for node in nodes) or math.inf in low:
-            return True
-        return code == DOMINATED and bool(self.front.beats(np.array([low]))[0])
+            return [not own[node][0] for own in self.bounds.bounds([node], boxes, limit)]
+        wanted = self.problem.objectives
+        found = self.bounds.bounds([o.node for o in wanted], boxes, limit)
+        never = [any(own[o.node][0] > own[o.node][1] for o in wanted) for own in found]
+        low = np.array([[own[o.node][0] if o.sign > 0 else -own[o.node][1] for o in wanted] for own in found])
+        shown = np.array(never) | (low == math.inf).any(axis=1)
+        if code == DOMINATED:
+            shown |= self.front.beats(low)
+        return [bool(good) for good in shown]
 
-    def _outside(self, box: Box, limit: int) -> bool:
-        found = self.bounds.bounds(self.conjuncts, box, limit) if self.conjuncts else {}
+    def _outside(self, box: Box, found: Mapping[int, Any]) -> bool:
+        """Whether the team may choose no design of a box, by the bounds of its conditions."""
         for part in self.team.boxes:
             apart = any(
                 allowed is not None and not np.isin(hull[low:high], allowed).any()
@@ -198,8 +205,8 @@ class Reprover:
         nodes = [] if RULES <= code < RULES + len(self.checks) else list(self.checks)
         if code in (INFINITE, DOMINATED):
             nodes += self.limits
-        found = self.bounds.bounds(nodes, box, FEW)
-        return any(not found[node][0] for node in nodes) or self._outside(box, FEW)
+        (found,) = self.bounds.bounds([*nodes, *self.conjuncts], [box], FEW)
+        return any(not found[node][0] for node in nodes) or self._outside(box, found)
 
     # -- design by design ---------------------------------------------------------------------------
 
@@ -225,8 +232,8 @@ class Reprover:
         shape = [box[at][1] - box[at][0] for at in free]
         n = math.prod(shape)
         values = {
-            node: _flat(bulk, shape)
-            for node, bulk in self.bounds.evaluate(self._order(code), free, box).items()
+            node: _flat(bulk, [1, *shape])
+            for node, bulk in self.bounds.evaluate(self._order(code), free, [box]).items()
             if node in self._roots(code)
         }
         places = np.unravel_index(np.arange(n), shape) if free else ()
@@ -350,8 +357,8 @@ def _flat(bulk: Bulk, shape: Sequence[int]) -> Bulk:
     """A value on a grid as one of shape (n,)."""
     undefined = bulk.undefined
     return Bulk(
-        np.broadcast_to(bulk.values, shape or (1,)).reshape(-1),
-        None if undefined is None else np.broadcast_to(undefined, shape or (1,)).reshape(-1),
+        np.broadcast_to(bulk.values, shape).reshape(-1),
+        None if undefined is None else np.broadcast_to(undefined, shape).reshape(-1),
     )
 
 

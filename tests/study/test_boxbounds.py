@@ -141,34 +141,46 @@ def assert_contained(problem: Problem, draw: random.Random, limits: list[int]) -
     sizes = [len(axis) for axis in bounder.hull]
     if not all(sizes):
         return 0
-    box = random_box(draw, sizes)
+    boxes = [random_box(draw, sizes) for _ in range(3)]
+    boxes += [moved(draw, box, sizes) for box in boxes]  # of the same shape
     roots = [*nodes, *(bounder.constraint(at) for at in range(len(problem.constraints)))]
+    found = {limit: bounder.bounds(roots, boxes, limit) for limit in limits}
+    for at, box in enumerate(boxes):
+        assert_box(problem, bounder, box, roots, {limit: own[at] for limit, own in found.items()})
+    return len(roots) * len(limits)
+
+
+def moved(draw: random.Random, box: Box, sizes: list[int]) -> Box:
+    spans = [high - low for low, high in box]
+    lows = [draw.randint(0, size - span) for size, span in zip(sizes, spans, strict=True)]
+    return tuple((low, low + span) for low, span in zip(lows, spans, strict=True))
+
+
+def assert_box(
+    problem: Problem,
+    bounder: BoxBounds,
+    box: Box,
+    roots: list[int],
+    found: dict[int, dict[int, Any]],
+) -> None:
+    nodes = [n for n in roots if n < len(problem.graph.nodes)]
     designs = list(product(*(range(*ends) for ends in box)))
-    found = {limit: bounder.bounds(roots, box, limit) for limit in limits}
     seen: dict[int, set[Any]] = {}
-    for places in draw.sample(designs, min(len(designs), 60)):
+    for places in random.Random(str(box)).sample(designs, min(len(designs), 30)):
         design = problem.design_at([int(a[p]) for a, p in zip(bounder.hull, places, strict=True)])
         values = dict(evaluate_nodes(problem, design, nodes))
         for at, constraint in enumerate(problem.constraints):
             values[bounder.constraint(at)] = holds(constraint.bound, values)
         for root in roots:
-            for limit in limits:
-                assert within(values[root], found[limit][root]), (
-                    root,
-                    limit,
-                    design,
-                    values[root],
-                    found[limit][root],
-                )
+            for limit, own in found.items():
+                assert within(values[root], own[root]), (root, limit, design, values[root], own[root])
             seen.setdefault(root, set()).add(repr(values[root]))
-    if len(designs) <= 60:  # what was enumerated as a whole is exact
+    if len(designs) <= 30:  # what was enumerated as a whole is exact
         for root in roots:
             low, high, _ = found[65_536][root]
             if isinstance(low, float) and low <= high:
-                assert {repr(low + 0.0), repr(high + 0.0)} <= {
-                    repr(float(v) + 0.0) for v in seen[root] if v[0] != "U"
-                }
-    return len(roots) * len(limits)
+                numbers = {repr(float(v) + 0.0) for v in seen[root] if v[0] != "U"}
+                assert {repr(low + 0.0), repr(high + 0.0)} <= numbers
 
 
 def holds(bound: Any, values: dict[int, Any]) -> Any:
@@ -184,9 +196,8 @@ def test_no_value_of_a_random_graph_escapes_its_bounds(first: int) -> None:
     checked = 0
     for seed in range(first, first + 40):
         draw = random.Random(seed)
-        for _ in range(2):
-            checked += assert_contained(random_problem(seed, 200), draw, [1, 4, 30, 65_536])
-    assert checked > 10_000
+        checked += assert_contained(random_problem(seed, 200), draw, [1, 4, 30, 65_536])
+    assert checked > 4_000
 
 
 def test_a_cell_that_is_not_enumerated_is_bounded_by_those_within_reach() -> None:
@@ -196,8 +207,8 @@ def test_a_cell_that_is_not_enumerated_is_bounded_by_those_within_reach() -> Non
     problem = build.problem()
     bounder = BoxBounds(problem, problem.everything, [problem.metrics["cost"].node])
     node = problem.metrics["cost"].node
-    assert bounder.bounds([node], ((2, 5), (3, 4)), 1)[node] == (23.0, 43.0, False)
-    assert bounder.bounds([node], ((2, 5), (3, 9)), 100)[node] == (23.0, 48.0, False)
+    assert bounder.bounds([node], [((2, 5), (3, 4))], 1)[0][node] == (23.0, 43.0, False)
+    assert bounder.bounds([node], [((2, 5), (3, 9))], 100)[0][node] == (23.0, 48.0, False)
 
 
 def test_truth_values_are_compared_without_enumeration() -> None:
@@ -208,8 +219,8 @@ def test_truth_values_are_compared_without_enumeration() -> None:
     nodes = [problem.metrics[name].node for name in ("same", "other")]
     bounder = BoxBounds(problem, problem.everything, nodes)
     on = ((0, 2), (0, 2), (1, 2))
-    assert bounder.bounds(nodes, on, 1) == {nodes[0]: (1.0, 1.0, False), nodes[1]: (0.0, 0.0, False)}
-    assert bounder.bounds(nodes, ((0, 2), (0, 2), (0, 1)), 1)[nodes[0]] == (0.0, 1.0, False)
+    assert bounder.bounds(nodes, [on], 1)[0] == {nodes[0]: (1.0, 1.0, False), nodes[1]: (0.0, 0.0, False)}
+    assert bounder.bounds(nodes, [((0, 2), (0, 2), (0, 1))], 1)[0][nodes[0]] == (0.0, 1.0, False)
 
 
 def test_many_dimensions_are_enumerated_in_groups() -> None:
@@ -220,7 +231,7 @@ def test_many_dimensions_are_enumerated_in_groups() -> None:
     problem = build.problem()
     node = problem.metrics["cost"].node
     bounder = BoxBounds(problem, problem.everything, [node])
-    low, high, odd = bounder.bounds([node], ((0, 3),) * 70, 10_000)[node]
+    low, high, odd = bounder.bounds([node], [((0, 3),) * 70], 10_000)[0][node]
     assert -69.0 <= low < high <= 69.0
     assert not odd
     draw = np.random.default_rng(0)
