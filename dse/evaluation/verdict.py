@@ -34,6 +34,7 @@ __all__ = [
     "judge",
     "member",
     "spread",
+    "violations_of",
 ]
 
 TINY = math.ulp(0.0)
@@ -207,7 +208,7 @@ class Judge:
             for at, objective in enumerate(problem.objectives):
                 objectives[:, at] = values[objective.node].values * objective.sign + 0.0
             for at, constraint in enumerate(problem.constraints):
-                violation, scale = _violations(constraint.bound, values)
+                violation, scale = violations_of(constraint.bound, values)
                 violations[:, at] = violation
                 nearness += violation / scale
         failed |= np.isneginf(objectives).any(axis=1)
@@ -255,7 +256,7 @@ def bound_broken(bound: Bound, values: Mapping[int, Bulk]) -> NDArray[np.bool_]:
     """Where a bound is certainly violated: both sides are defined numbers and the comparison is false."""
     sides = (values[bound.lhs], values[bound.rhs])
     with np.errstate(all="ignore"):
-        broken = _violations(bound, values)[0] > 0.0
+        broken = violations_of(bound, values)[0] > 0.0
     for side in sides:
         if side.undefined is not None:
             broken &= side.undefined == 0
@@ -264,9 +265,10 @@ def bound_broken(bound: Bound, values: Mapping[int, Bulk]) -> NDArray[np.bool_]:
     return broken
 
 
-def _violations(
+def violations_of(
     bound: Bound, values: Mapping[int, Bulk]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
+    """The violations of a bound, and what they are measured against."""
     lhs, rhs = values[bound.lhs].values, values[bound.rhs].values
     if bound.op == "holds":
         return np.where(lhs, 0.0, 1.0), 1.0

@@ -18,6 +18,7 @@ __all__ = ["Gathering"]
 _SAMPLE = 256  # designs that guards are found among
 _GUARDS = 4  # guards at most: they meet whole grids
 _MANY = 512  # designs of a grid that no guard beats, above which better tests are looked for
+_MOST_BROKEN = 62  # constraints whose sets fit into an integer
 _WORTH = 0.7  # share of them that is left at most if more guards are worth having
 
 Mask = NDArray[np.bool_]
@@ -57,7 +58,7 @@ class Gathering:
             self._front(grid, tally, feasible)
             self._present(grid, tally, feasible)
         elif not tally.feasible:
-            numbers = grid.list(grid.sound)
+            numbers = grid.list(self._near(grid, tally))
             tally.add_misses(grid.positions(numbers), grid.outcomes(numbers))
 
     def _funnel(self, grid: Grid, tally: Tally) -> Mask:
@@ -70,6 +71,27 @@ class Gathering:
             tally.in_order[at] += grid.number(broken & left)
             left = left & ~broken
         return left
+
+    def _near(self, grid: Grid, tally: Tally) -> Mask:
+        """The designs that may be the nearest miss, of all or of those that break the same constraints.
+
+        Those that are further away than what is known are left out, as long as there are not too many constraints.
+        """
+        if not tally.relaxed or len(grid.broken) > _MOST_BROKEN:
+            return grid.sound
+        nearness = grid.nearness()
+        count: Any = np.zeros((), dtype=np.int64)
+        code: Any = np.zeros((), dtype=np.int64)
+        for at, broken in enumerate(grid.broken):
+            count = count + broken
+            code = code | (broken.astype(np.int64) << at)
+        fewest = next(iter(tally.relaxed)).bit_count()
+        known_further: Any = False
+        for mask, (known, _) in tally.relaxed.items():
+            known_further = known_further | ((code == mask) & (nearness > known))
+        near = ~(nearness > tally.nearest.arrays()["keys"][0])
+        wanted: Mask = near | (count < fewest) | ((count == fewest) & ~np.asarray(known_further))
+        return wanted & grid.sound
 
     # -- the front --------------------------------------------------------------------------------
 
