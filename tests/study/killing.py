@@ -23,8 +23,10 @@ from pathlib import Path
 
 import optuna  # noqa: F401 - loaded once for all lives
 
+from dse.evaluation.compiled import loops
 from dse.problem import Problem
 from dse.problem.library import load
+from dse.solvers import compiled as loops_solver
 from dse.solvers import pareto as solver
 from dse.study import running
 from dse.study.identity import Coder
@@ -62,6 +64,23 @@ def pareto(folder: Path) -> None:
     exact(folder, "pareto")
 
 
+def compiled(folder: Path) -> None:
+    """The same by compiled loops, in small pieces with a pause after each."""
+    whole = loops_solver._Searching.take
+
+    def take(self: loops_solver._Searching, turns: int) -> Callable[[Tally], None]:
+        time.sleep(0.01)
+        found: Callable[[Tally], None] = whole(self, turns)
+        return found
+
+    loops_solver._Searching.take = take
+    loops_solver._SECONDS = 0.0
+    loops.PIECE = 2**16
+    running.SAVED_EVERY = 0.02
+    options = {"jit": "on"}
+    Study(large(), solver="exhaustive", folder=folder, keep=200, top=5, options=options).run()
+
+
 def large() -> Problem:
     """Five million designs, in 21 blocks."""
     build = Build()
@@ -81,6 +100,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
     "pair": pair,
     "exact": exact,
     "pareto": pareto,
+    "compiled": compiled,
 }
 
 

@@ -134,9 +134,13 @@ def _no_finished_trial_is_run_again(folder: Path, lives: list[dict[str, Any]]) -
         assert not again
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("exact", 3), ("pareto", 4)])
-def test_a_killed_exact_search_ends_the_same(tmp_path: Path, kind: str, seed: int) -> None:
-    lives = killed_and_undisturbed(tmp_path, kind, 20, 1, seed)
+@pytest.mark.parametrize(
+    ("kind", "kills", "seed"), [("exact", 20, 3), ("pareto", 20, 4), ("compiled", 10, 5)]
+)
+def test_a_killed_exact_search_ends_the_same(tmp_path: Path, kind: str, kills: int, seed: int) -> None:
+    if kind == "compiled":
+        pytest.importorskip("llvmlite")
+    lives = killed_and_undisturbed(tmp_path, kind, kills, 1, seed)
     done = [life["before"][0] for life in lives]
     assert done == sorted(done)
     assert len(set(done)) > 2  # the kills are spread over the run
