@@ -6,6 +6,7 @@ python -m tests.bench.cases '{"source": "camera", "solver": "exhaustive"}' print
 from __future__ import annotations
 
 import json
+import math
 import resource
 import subprocess
 import sys
@@ -66,6 +67,12 @@ def run(case: Case) -> Outcome:
         Missing: it took longer than its limit.
     """
     return Outcome(**child("cases", asdict(case), case.limit))
+
+
+def per_tenfold(small: Outcome, large: Outcome) -> float:
+    """The growth of boxes for ten times the designs between two searches."""
+    growth: float = (large.boxes / small.boxes) ** (1.0 / math.log10(large.total / small.total))
+    return growth
 
 
 def child(module: str, request: Mapping[str, Any], limit: float = 300.0) -> dict[str, Any]:
@@ -129,11 +136,11 @@ def boxes_seen() -> Iterator[list[int]]:
         finally:
             seen.append(self.boxes)
 
-    Search.run = counted  # type: ignore[method-assign]
+    Search.run = counted
     try:
         yield seen
     finally:
-        Search.run = original  # type: ignore[method-assign]
+        Search.run = original
 
 
 def measured(case: Case) -> Outcome:
@@ -147,7 +154,8 @@ def measured(case: Case) -> Outcome:
 
         if available():
             import llvmlite.binding  # noqa: F401
-    seconds, spent = [], []
+    seconds: list[float] = []
+    spent: list[float] = []
     with compiling() as made, boxes_seen() as boxes:
         began = time.perf_counter()
         problem = problem_of(case.source, case.objectives)

@@ -53,12 +53,10 @@ def uncovered(source: str, front: Sequence[Sequence[float]], others: Sequence[Se
         designs.evaluate(np.stack([rng.integers(0, size, 20_000) for size in designs.sizes], axis=1))
         designs.seen.clear()
     drawn = np.array([*designs.archive, *others])
-    points = np.array(front)
-    missed = 0
-    for y in drawn:
-        missed += not (points <= y + EPSILON * np.abs(y)).all(axis=1).any()
     if not len(drawn):
         return "none of the drawn designs is feasible, so nothing was checked"
+    points = np.array(front).reshape(-1, drawn.shape[1])
+    missed = sum(not (points <= y + EPSILON * np.abs(y)).all(axis=1).any() for y in drawn)
     return f"{missed} of {len(drawn)} feasible designs are not covered" if missed else ""
 
 

@@ -5,10 +5,10 @@ python -m tests.bench.exact --data ../shared
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from itertools import pairwise
 
-from tests.bench.cases import Case, Missing, Outcome, run
+from tests.bench.cases import Case, Missing, Outcome, per_tenfold, run
 from tests.bench.measuring import Line, Options, main, timed
 from tests.bench.peers import Found, shown, tried
 from tests.bench.truth import compared
@@ -59,7 +59,7 @@ def growth(outcomes: dict[str, Outcome]) -> Iterator[Line]:
         between = [o for name, o in outcomes.items() if name.startswith("training")]
         steps = [
             per_tenfold(a, b)
-            for a, b in zip(between, between[1:], strict=False)
+            for a, b in pairwise(between)
             if outcomes[first].total <= a.total and b.total <= outcomes[last].total
         ]
         yield Line(
@@ -69,11 +69,6 @@ def growth(outcomes: dict[str, Outcome]) -> Iterator[Line]:
             bar,
             note=f"largest between neighbours {max(steps):.2f}x",
         )
-
-
-def per_tenfold(small: Outcome, large: Outcome) -> float:
-    """The growth of boxes for ten times the designs between two searches."""
-    return (large.boxes / small.boxes) ** (1.0 / math.log10(large.total / small.total))
 
 
 def lines(options: Options) -> Iterator[Line]:

@@ -29,7 +29,11 @@ def compiled(source: str, name: str, options: Options, bar: float | None) -> Ite
         except Missing as missing:
             yield Line(f"exhaustive [jit], {name}", None, bar=bar, note=str(missing))
             return
-    options.details[f"jit {name}"] = [(o.seconds, o.compiling, o.peak) for o in outcomes]
+    options.details[f"jit {name}"] = {
+        "seconds": [o.seconds for o in outcomes],
+        "compiling": [o.compiling for o in outcomes],
+        "peak": max(o.peak for o in outcomes),
+    }
     first = [o.seconds[0] for o in outcomes]
     found = outcomes[0]
     grid = tried("grid", source, TRIALS)
@@ -62,35 +66,35 @@ def bulk(source: str, name: str, options: Options, bar: float | None) -> Iterato
     """NumPy blocks on one core."""
     case = Case(source, "exhaustive", options={"jit": "off"}, workers=1, runs=options.times(3))
     found = run(case)
-    options.details[f"numpy {name}"] = (found.seconds, found.peak)
+    options.details[f"numpy {name}"] = {"seconds": found.seconds, "peak": found.peak}
     rates = [found.total / seconds for seconds in found.seconds]
     median = statistics.median(rates)
-    for number, (peer, title) in enumerate({"grid": "GridSampler", "bruteforce": "BruteForceSampler"}.items()):
+    texts, ratios = [], []
+    for peer, title in {"grid": "GridSampler", "bruteforce": "BruteForceSampler"}.items():
         other = tried(peer, source, TRIALS)
-        ratio = median / other.rate if isinstance(other, Found) else None
-        text = shown(other, f"Optuna {title}")
-        if not number:
-            yield Line(
-                f"exhaustive NumPy, {name}, one core: {found.total:,} designs",
-                max(rates),
-                "points/s",
-                bar,
-                more=True,
-                median=median,
-                runs=len(rates),
-                peer=text,
-                ratio=ratio,
-                wrong=compared(name, found),
-                note=f"peak {found.peak:.0f} MB",
-            )
-        yield Line(
-            f"exhaustive NumPy, {name}: designs per second to Optuna {title}",
-            ratio,
-            "x",
-            bar and 1e4 if not number else None,
-            more=True,
-            peer=text if number else "",
-        )
+        texts.append(shown(other, f"Optuna {title}"))
+        ratios.append(median / other.rate if isinstance(other, Found) else None)
+    yield Line(
+        f"exhaustive NumPy, {name}, one core: {found.total:,} designs",
+        max(rates),
+        "points/s",
+        bar,
+        more=True,
+        median=median,
+        runs=len(rates),
+        peer="\n".join(texts),
+        ratio=ratios[0],
+        wrong=compared(name, found),
+        note=f"peak {found.peak:.0f} MB",
+    )
+    yield Line(
+        f"exhaustive NumPy, {name}: designs per second to Optuna GridSampler",
+        ratios[0],
+        "x",
+        bar and 1e4,
+        more=True,
+        ratio=ratios[0],
+    )
 
 
 def lines(options: Options) -> Iterator[Line]:

@@ -45,8 +45,8 @@ class Shape:
     def read(cls, source: str) -> Shape:
         """What :attr:`source` gave."""
         pairs = (pair.split("=") for pair in source.removeprefix("generated:").split(","))
-        given = dict((name, float(value)) for name, value in pairs)
-        return cls(**{n: v if n in ("size", "tightness") else int(v) for n, v in given.items()})  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: float(value) for name, value in pairs}
+        return cls(**{n: v if n in ("size", "tightness") else int(v) for n, v in given.items()})
 
 
 def generated(shape: Shape) -> Problem:
@@ -65,37 +65,29 @@ def generated(shape: Shape) -> Problem:
 def neutral_of(shape: Shape) -> dict[str, Any]:
     """The neutral JSON of a shape, with its rules and without its constraints."""
     rng = random.Random(repr(shape.seed))
-    sizes = _sizes(shape.size, rng)
-    names = [f"d{at}" for at in range(len(sizes))]
-    tables: dict[str, Any] = {}
-    formulas: dict[str, str] = {}
+    axes = [(f"d{at}", size) for at, size in enumerate(_sizes(shape.size, rng))]
+    writer = _Writer(shape, rng)
     for o in range(shape.objectives):
-        formulas[f"cost{o}"] = _expression(f"o{o}", names, sizes, shape, rng, tables, formulas, o)
+        writer.formulas[f"cost{o}"] = writer.expression(f"o{o}", axes, o)
     for c in range(shape.constraints):
-        used = sorted(rng.sample(range(len(names)), max(2, len(names) // 2)))
-        own = [names[at] for at in used]
-        formulas[f"limited{c}"] = _expression(
-            f"l{c}", own, [sizes[at] for at in used], shape, rng, tables, formulas, c
-        )
+        used = sorted(rng.sample(axes, max(2, len(axes) // 2)), key=axes.index)
+        writer.formulas[f"limited{c}"] = writer.expression(f"l{c}", used, c)
     conditions = []
     for _ in range(shape.rules):
-        a, b = rng.sample(range(len(names)), 2)
-        high, low = sizes[a] // 2 + 1, sizes[b] // 2 + 1
-        conditions.append(f"{names[a]} < {float(high)} or {names[b]} < {float(low)}")
+        (a, many), (b, few) = rng.sample(axes, 2)
+        conditions.append(f"{a} < {float(many // 2 + 1)} or {b} < {float(few // 2 + 1)}")
     return {
         "name": f"generated-{shape.size:.0e}",
-        "dims": {
-            name: [float(v) for v in range(1, size + 1)] for name, size in zip(names, sizes, strict=True)
-        },
-        "tables": tables,
-        "formulas": formulas,
+        "dims": {name: [float(value) for value in range(1, size + 1)] for name, size in axes},
+        "tables": writer.tables,
+        "formulas": writer.formulas,
         "constraints": conditions,
         "objectives": [f"cost{o}" for o in range(shape.objectives)],
     }
 
 
 def _sizes(size: float, rng: random.Random) -> list[int]:
-    """Sizes of dimensions whose product is within a fifth of ``size``, the same for the same start of the list."""
+    """Sizes of dimensions whose product is within a fifth of ``size``; larger spaces begin like smaller ones."""
     sizes: list[int] = []
     left = size
     while left > 16:
@@ -104,51 +96,53 @@ def _sizes(size: float, rng: random.Random) -> list[int]:
     return [*sizes, max(2, round(left))]
 
 
-def _expression(
-    prefix: str,
-    names: list[str],
-    sizes: list[int],
-    shape: Shape,
-    rng: random.Random,
-    tables: dict[str, Any],
-    formulas: dict[str, str],
-    which: int,
-) -> str:
-    """One cost over ``names``: writes its tables and inner formulas, and returns the outermost."""
-    terms = []
-    for at, (name, size) in enumerate(zip(names, sizes, strict=True)):
-        table = f"{prefix}t{at}"
-        rising = (at + which) % max(2, shape.objectives) == 0
-        steps = sorted(rng.sample(range(1, LEVELS + size), size), reverse=not rising)
-        values: list[Any] = [step / LEVELS for step in steps]
-        axes = [name]
-        if at and at % 3 == 0:  # depends on the dimension before, too
-            axes.append(names[at - 1])
-            values = [[v + rng.randrange(4) / LEVELS for _ in range(sizes[at - 1])] for v in values]
-        tables[table] = {"axes": axes, "values": values}
-        terms.append(f"{table}[{','.join(axes)}]")
-    fan = max(2, math.ceil(len(terms) ** (1.0 / shape.depth)))
-    for layer in range(shape.depth):
-        joined = [_joined(terms[at : at + fan], rng) for at in range(0, len(terms), fan)]
-        terms = []
-        for at, text in enumerate(joined):
-            formulas[f"{prefix}n{layer}_{at}"] = text
-            terms.append(f"{prefix}n{layer}_{at}")
-    return " + ".join(terms)
+class _Writer:
+    """Writes costs: their tables, and their formulas layer by layer."""
 
+    def __init__(self, shape: Shape, rng: random.Random) -> None:
+        self.shape = shape
+        self.rng = rng
+        self.tables: dict[str, Any] = {}
+        self.formulas: dict[str, str] = {}
 
-def _joined(terms: list[str], rng: random.Random) -> str:
-    first, *others = terms
-    if not others:
-        return f"{first} * 1.5 + 0.25"
-    kind = rng.randrange(4)
-    if kind == 0:
+    def expression(self, prefix: str, axes: list[tuple[str, int]], which: int) -> str:
+        """The outermost expression of one cost over ``axes``; ``which`` says where its tables rise."""
+        leaves = [self.leaf(f"{prefix}t{at}", axes, at, which) for at in range(len(axes))]
+        terms = leaves
+        fan = max(2, math.ceil(len(terms) ** (1.0 / self.shape.depth)))
+        for layer in range(self.shape.depth):
+            joined = [self.joined(terms[at : at + fan], leaves) for at in range(0, len(terms), fan)]
+            terms = [f"{prefix}n{layer}_{at}" for at in range(len(joined))]
+            self.formulas |= dict(zip(terms, joined, strict=True))
         return " + ".join(terms)
-    if kind == 1:
-        return f"({' + '.join(others)}) * (1.0 + {first})"
-    if kind == 2:
-        return f"max({first}, {others[0]}) + 0.5 * ({' + '.join(terms)})"
-    return f"{first} + ({' + '.join(others)}) / (1.0 + 0.25 * {others[0]})"
+
+    def leaf(self, table: str, axes: list[tuple[str, int]], at: int, which: int) -> str:
+        """A look-up in a new table over an axis, every third time over the one before, too."""
+        name, size = axes[at]
+        rising = (at + which) % max(2, self.shape.objectives) == 0
+        steps = sorted(self.rng.sample(range(1, LEVELS + size), size), reverse=not rising)
+        values: list[Any] = [step / LEVELS for step in steps]
+        keys = [name]
+        if at and at % 3 == 0:
+            other, width = axes[at - 1]
+            keys.append(other)
+            values = [[v + self.rng.randrange(4) / LEVELS for _ in range(width)] for v in values]
+        self.tables[table] = {"axes": keys, "values": values}
+        return f"{table}[{','.join(keys)}]"
+
+    def joined(self, terms: list[str], leaves: list[str]) -> str:
+        """Some terms as one: a sum, a product, a maximum or a ratio."""
+        first, *others = terms
+        if not others:
+            return f"{first} + 0.25 * max({first}, {self.rng.choice(leaves)})"
+        kind = self.rng.randrange(4)
+        if kind == 0:
+            return " + ".join(terms)
+        if kind == 1:
+            return f"({' + '.join(others)}) * (1.0 + {first})"
+        if kind == 2:
+            return f"max({first}, {others[0]}) + 0.5 * ({' + '.join(terms)})"
+        return f"{first} + ({' + '.join(others)}) / (1.0 + 0.25 * {others[0]})"
 
 
 def _bounds(problem: Problem, shape: Shape) -> list[float]:

@@ -71,9 +71,7 @@ class Line:
 
 def timed(what: str, seconds: Sequence[float], bar: float | None = None, **more: Any) -> Line:
     """The line of several times of the same thing."""
-    return Line(
-        what, min(seconds), bar=bar, median=statistics.median(seconds), runs=len(seconds), **more
-    )
+    return Line(what, min(seconds), bar=bar, median=statistics.median(seconds), runs=len(seconds), **more)
 
 
 def number(value: float) -> str:
@@ -118,7 +116,7 @@ def table(lines: Iterable[Line]) -> Iterator[str]:
 
 def machine() -> dict[str, Any]:
     """Cores, processor, memory, Python and the versions of what is measured; nothing that names the host."""
-    versions = {}
+    versions: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
             versions[name] = metadata.version(name)
@@ -215,7 +213,9 @@ def main(document: str | None, lines: Lines) -> None:
     """
     parser = argparse.ArgumentParser(description=(document or "").splitlines()[0])
     add_options(parser)
-    parser.add_argument("--seen", type=Path, help="folder with figures of other benchmarks, not measured again")
+    parser.add_argument(
+        "--seen", type=Path, help="folder with figures of other benchmarks, not measured again"
+    )
     asked = parser.parse_args()
     options = Options(asked.data, asked.quick, asked.runs, asked.seen)
     about = machine()

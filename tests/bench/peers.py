@@ -70,10 +70,12 @@ def ask(peer: str, source: str, evaluations: int, limit: float = 120.0, **more: 
 class Designs:
     """A problem as a peer sees it: value numbers in, minimized objectives and amounts of violation out."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, limit: int | None = None) -> None:
         from dse.evaluation import BulkEvaluator, Judge
 
         self.problem = problem
+        self.limit = limit  # designs that count; a last population may have more
+        self.evaluated = 0
         self.names = problem.names
         self.sizes = problem.sizes
         self.judge = Judge(problem)
@@ -89,13 +91,13 @@ class Designs:
         n = len(rows)
         digits = dict(zip(self.names, np.ascontiguousarray(rows.T), strict=True))
         checks = self.rules.evaluate(digits)
-        broken = [
-            ~np.broadcast_to(condition_holds(checks[rule.check]), (n,)) for rule in self.problem.rules
-        ]
+        broken = [~np.broadcast_to(condition_holds(checks[rule.check]), (n,)) for rule in self.problem.rules]
         outcomes = self.judge.evaluate(digits, n, self.metrics)
         good = outcomes.feasible & ~np.any(broken, axis=0) if broken else outcomes.feasible
-        self.seen |= {tuple(row) for row in rows.tolist()}
-        self.archive += outcomes.objectives[good].tolist()
+        left = n if self.limit is None else max(0, min(n, self.limit - self.evaluated))
+        self.evaluated += left
+        self.seen |= {tuple(row) for row in rows[:left].tolist()}
+        self.archive += outcomes.objectives[:left][good[:left]].tolist()
         finite = np.isfinite(outcomes.objectives)
         objectives = np.where(finite, outcomes.objectives, WORST)
         amounts = [*broken, *outcomes.violations.T, outcomes.failed | ~finite.all(axis=1)]
@@ -113,9 +115,7 @@ class Designs:
         return best
 
 
-def _optuna(
-    make: Callable[[Any, Designs, int], Any], designs: Designs, evaluations: int, seed: int
-) -> float:
+def _optuna(make: Callable[[Any, Designs, int], Any], designs: Designs, evaluations: int, seed: int) -> float:
     """Runs a study of Optuna; seconds."""
     import optuna
 
@@ -126,7 +126,9 @@ def _optuna(
 
     def objective(trial: Any) -> tuple[float, ...]:
         row = [
-            trial.suggest_categorical(name, range(size)) if categorical else trial.suggest_int(name, 0, size - 1)
+            trial.suggest_categorical(name, range(size))
+            if categorical
+            else trial.suggest_int(name, 0, size - 1)
             for (name, size), categorical in zip(axes, ordered, strict=True)
         ]
         values, violations = designs.evaluate(np.array([row]))
@@ -200,26 +202,18 @@ def found(
     peer: str,
     source: str,
     evaluations: int,
+    *,
     objectives: Sequence[str] = (),
     seed: int = 0,
     population: int = 200,
 ) -> Found:
     """What :func:`ask` asks for, in this process."""
-    designs = Designs(problem_of(source, objectives))
-    evaluated = 0
-    original = designs.evaluate
-
-    def counted(rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        nonlocal evaluated
-        evaluated += len(rows)
-        return original(rows)
-
-    designs.evaluate = counted  # type: ignore[method-assign]
+    designs = Designs(problem_of(source, objectives), evaluations)
     if peer == "pymoo":
         seconds = _pymoo(designs, evaluations, seed, min(population, evaluations))
     else:
         seconds = _optuna(_SAMPLERS[peer], designs, evaluations, seed)
-    return Found(peer, seconds, evaluated, len(designs.seen), designs.best(), peak())
+    return Found(peer, seconds, designs.evaluated, len(designs.seen), designs.best(), peak())
 
 
 def constraint_count(source: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def lines(options: Options) -> Iterator[Line]:
     if source is None:
         return
     found = run(Case(source, objectives=(OBJECTIVE,), runs=options.times(5)))
-    options.details[name] = {"seconds": found.seconds, "boxes": found.boxes, "peak": found.peak}
+    options.details[f"{name} 1"] = {"seconds": found.seconds, "boxes": found.boxes, "peak": found.peak}
     optimum = best(found.vectors)
     texts, ratio = [], None
     for peer, title in (("tpe", "Optuna TPE"), ("nsga2", "Optuna NSGA-II"), ("pymoo", "pymoo NSGA-II")):

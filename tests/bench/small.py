@@ -1,69 +1,75 @@
-"""Time of a search in a program that is running already: a space of 10^5 legal designs, evaluated one and all.
+"""A search in a program that is running already: a space of 10^5 legal designs, evaluated one and all.
 
-python tests/bench/small.py --runs 30 --json small.json
+python -m tests.bench.small --runs 50
 
 The first search of a problem prepares it; later ones are what a program waits for that asks again and again.
 """
 
 from __future__ import annotations
 
-import argparse
+import gc
 import json
-import platform
-import statistics
+import sys
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
-import dse
+from tests.bench.cases import child
+from tests.bench.measuring import Line, Options, main, timed
+from tests.bench.peers import Found, shown, tried
+from tests.bench.sources import SMALL
 
-SPACE = Path(__file__).with_name("small.yaml")
 LEGAL, FRONT = 100_692, 35
 BAR = 0.010
+EVALUATIONS = 1000
 
 
-def seconds(problem: dse.Problem) -> tuple[float, float]:
-    """Wall and CPU time of one search in memory.
+def here(runs: int) -> dict[str, Any]:
+    """In this process: seconds of wall and CPU by run, of the first search, and what was found."""
+    import dse
 
-    Raises:
-        SystemExit: it found something else than it should.
-    """
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = dse.search(problem)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    if (result.funnel.legal, len(result.front)) != (LEGAL, FRONT):
-        raise SystemExit(f"found {result.funnel.legal:,} legal designs and a front of {len(result.front)}")
-    return wall, cpu
+    problem = dse.load(SMALL)
+    wall, cpu = [], []
+    result = None
+    for _ in range(runs + 1):
+        study = dse.Study(problem)
+        gc.collect()
+        began, spent = time.perf_counter(), time.process_time()
+        result = study.run()
+        cpu.append(time.process_time() - spent)
+        wall.append(time.perf_counter() - began)
+    assert result is not None
+    return {
+        "first": wall[0],
+        "wall": wall[1:],
+        "cpu": cpu[1:],
+        "legal": result.funnel.legal,
+        "front": len(result.front),
+        "solver": result.solver,
+    }
 
 
-def main() -> None:
-    """Prints the times and, when asked, writes them as JSON."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=50, help="searches after the first (default 50)")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    options = parser.parse_args()
-
-    problem = dse.load(SPACE)
-    first, _ = seconds(problem)
-    times = [seconds(problem) for _ in range(options.runs)]
-    wall, cpu = ([pair[at] for pair in times] for at in (0, 1))
-    print(f"search of {LEGAL:,} legal designs, {options.runs} runs, Python {platform.python_version()}")
-    print(f"{'':<8}{'min ms':>9}{'median ms':>11}{'bar ms':>8}  within")
-    for name, found in (("wall", wall), ("CPU", cpu)):
-        median = statistics.median(found)
-        within = "yes" if median <= BAR else "NO"
-        print(f"{name:<8}{min(found) * 1e3:>9.2f}{median * 1e3:>11.2f}{BAR * 1e3:>8.0f}  {within}")
-    print(f"the first search took {first * 1e3:.0f} ms")
-    if options.json:
-        document = {
-            "python": platform.python_version(),
-            "legal": LEGAL,
-            "bar": BAR,
-            "first": first,
-            "wall": {"min": min(wall), "median": statistics.median(wall)},
-            "cpu": {"min": min(cpu), "median": statistics.median(cpu)},
-        }
-        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+def lines(options: Options) -> Iterator[Line]:
+    """The lines of the table."""
+    found = child("small", {"runs": options.times(50)})
+    options.details.update(found)
+    peers = [tried(peer, SMALL, EVALUATIONS // (10 if peer == "tpe" else 1)) for peer in ("pymoo", "tpe")]
+    right = (found["legal"], found["front"]) == (LEGAL, FRONT)
+    first = peers[0]
+    yield timed(
+        f"small problem, warm: study.run, {LEGAL:,} legal designs",
+        found["wall"],
+        BAR,
+        peer="\n".join(shown(p, t) for p, t in zip(peers, ("pymoo NSGA-II", "Optuna TPE"), strict=True)),
+        ratio=first.seconds / min(found["wall"]) if isinstance(first, Found) else None,
+        wrong="" if right else f"{found['legal']:,} legal designs and a front of {found['front']}",
+        note=f"solver {found['solver']}; the first search took {found['first'] * 1e3:.0f} ms; "
+        f"CPU {min(found['cpu']) * 1e3:.1f} ms; ratio of times",
+    )
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 2 and sys.argv[1].startswith("{"):
+        print(json.dumps(here(**json.loads(sys.argv[1]))))
+    else:
+        main(__doc__, lines)

@@ -1,32 +1,25 @@
-"""CPU time (user + system) of whole runs of the command line, against its bars.
+"""Whole runs of the command line, from nothing: wall and CPU time (user + system), against their bars.
 
-python tests/bench/startup.py --runs 15 --json startup.json
+python -m tests.bench.startup --runs 15
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-BARS = {("--help",): 0.2, ("check", "camera"): 0.5}
+from tests.bench.measuring import ROOT, Line, Options, main, timed
+from tests.bench.peers import Found, shown, tried
 
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """CPU seconds of one command over several runs, and the bar its median is held against."""
-
-    command: str
-    bar: float
-    minimum: float
-    median: float
-    runs: int
+# command -> bar in seconds, whether it holds for CPU time alone
+BARS = {("search", "camera"): (0.6, False), ("--help",): (0.2, True), ("check", "camera"): (0.5, True)}
+DESIGNS = 480  # of the camera space
 
 
 def dse_command() -> list[str]:
@@ -35,45 +28,50 @@ def dse_command() -> list[str]:
     return [str(script)] if script.exists() else [sys.executable, "-m", "dse"]
 
 
-def cpu_seconds(command: list[str]) -> float:
-    """User and system time of one run of ``command`` and its children.
+def seconds(command: list[str]) -> tuple[float, float]:
+    """Wall time of one run of ``command``, and user and system time of it and its children.
 
     Raises:
         SystemExit: the command failed; a failing run has no start-up time worth reporting.
     """
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    with tempfile.TemporaryDirectory() as scratch:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with exit code {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
+    return wall, usage.ru_utime + usage.ru_stime
 
 
-def measure(arguments: tuple[str, ...], bar: float, runs: int) -> Measurement:
-    """Times ``dse ARGUMENTS`` after one run that is not counted (it writes the byte code)."""
-    command = [*dse_command(), *arguments]
-    cpu_seconds(command)
-    times = [cpu_seconds(command) for _ in range(runs)]
-    return Measurement(f"dse {' '.join(arguments)}", bar, min(times), statistics.median(times), runs)
-
-
-def main() -> None:
-    """Prints the table and, when asked, writes it as JSON."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=11, help="runs of each command (default 11)")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    options = parser.parse_args()
-
-    rows = [measure(arguments, bar, options.runs) for arguments, bar in BARS.items()]
-    print(f"CPU time, user + system, {options.runs} runs each, Python {platform.python_version()}")
-    print(f"{'command':<20}{'min s':>8}{'median s':>10}{'bar s':>8}  within")
-    for row in rows:
-        within = "yes" if row.median <= row.bar else "NO"
-        print(f"{row.command:<20}{row.minimum:>8.3f}{row.median:>10.3f}{row.bar:>8.2f}  {within}")
-    if options.json:
-        document = {"python": platform.python_version(), "commands": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+def lines(options: Options) -> Iterator[Line]:
+    """The lines of the table; the first run of each command writes the byte code and is not counted."""
+    for arguments, (bar, of_cpu) in BARS.items():
+        command = [*dse_command(), *arguments]
+        seconds(command)
+        pairs = [seconds(command) for _ in range(options.times(11))]
+        wall, cpu = ([pair[at] for pair in pairs] for at in (0, 1))
+        peer, ratio = "", None
+        if arguments[0] == "search":
+            began = time.perf_counter()
+            other = tried("bruteforce", "camera", DESIGNS)
+            whole = time.perf_counter() - began
+            peer = shown(other, f"Optuna BruteForceSampler, {whole:.2f} s with its start")
+            ratio = whole / min(wall) if isinstance(other, Found) else None
+        yield timed(
+            f"cold: dse {' '.join(arguments)}{', CPU' if of_cpu else ''}",
+            cpu if of_cpu else wall,
+            bar,
+            peer=peer,
+            ratio=ratio,
+            note=f"{'wall' if of_cpu else 'CPU'}, median {statistics.median(wall if of_cpu else cpu):.3f} s",
+        )
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, lines)

@@ -21,7 +21,7 @@ def lines(options: Options) -> Iterator[Line]:
     name = "training_1e5" if options.quick else "training_1e7"
     source = options.reference(name) or Shape(size=1e5 if options.quick else 1e7).source
     found = run(Case(source, warm=True, runs=options.times(9)))
-    options.details[name] = {"seconds": found.seconds, "boxes": found.boxes, "peak": found.peak}
+    options.details[f"warm {name}"] = {"seconds": found.seconds, "boxes": found.boxes, "peak": found.peak}
     peer = tried("pymoo", source, EVALUATIONS)
     known = options.reference(name) is not None
     yield timed(
