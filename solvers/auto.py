@@ -12,7 +12,7 @@ from .exhaustive import refusal
 __all__ = ["Auto"]
 
 _ENUMERATED = 20_000_000  # designs that are evaluated one and all, for an exact funnel
-_EXACT = 10**10  # beyond, cutting prefixes alone would take hours
+_EXACT = 10**15  # beyond, a branch and bound may never end
 
 
 class Auto(Chooser):
@@ -35,5 +35,6 @@ class Auto(Chooser):
                 f"{size:,} designs can all be evaluated" if size != 1 else "there is one design",
             )
         if size <= _EXACT:
-            return "pareto", f"{size:,} designs are many, but prefixes can be cut"
-        return "optuna", f"{size:.3g} designs are too many for an exact search"
+            return "pareto", f"{size:,} designs are many, but bounds can discard most"
+        text = f"{size:.3g}" if size < 10**300 else f"more than 10^{len(str(size)) - 1}"
+        return "optuna", f"{text} designs may be too many for an exact search; pareto would try"

@@ -34,6 +34,7 @@ _USUAL = (
     64  # feasible designs of a sample that show which costs are usual; if there are fewer, all designs do
 )
 _LEAST_ROOM = 256  # designs that the buffer for the front holds at first
+_TRAITS = 1_000_000  # values of a dimension of which it is noted which lead to feasible designs
 _FAILURES = 5  # of the lowest positions are kept
 _LARGEST = np.iinfo(np.int64).max
 
@@ -311,7 +312,7 @@ class _Searching(_Worker):
 
     def take(self, turns: int) -> Callable[[Tally], None]:
         counts = self.memory.counts()
-        seen = self.memory.seen() if counts["feasible"] else {}
+        seen = self.memory.seen(_TRAITS) if counts["feasible"] else {}
 
         def into(tally: Tally) -> None:
             failed, feasible = counts.get("failed", 0), counts["feasible"]
@@ -389,5 +390,5 @@ def _lowest(strides: list[tuple[int, int]], most: int) -> Positions:
 def _mark(tally: Tally, nest: Nest, seen: dict[int, NDArray[np.bool_]]) -> None:
     """Note which values occur among feasible designs: those noted, and all of dimensions that decide nothing."""
     for at, (present, places) in enumerate(zip(tally.present, nest.facts.hull, strict=True)):
-        if len(present):
+        if len(present):  # else it has more values than traits are noted of
             present[places[seen[at]] if at in seen else places] = True

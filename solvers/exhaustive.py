@@ -24,8 +24,8 @@ __all__ = ["Exhaustive", "refusal"]
 
 POSITION_LIMIT = 2**62
 
-COMPILED_FROM = 8_000_000
-"""Designs from which on compiling is repaid."""
+COMPILED_FROM = 10_000_000
+"""Legal designs from which on compiling is repaid."""
 
 
 def box_size(problem: Problem, team: Team) -> int:
@@ -88,7 +88,7 @@ def _nest(search: ExactSearch) -> Nest | None:
     options = search.tally.options
     wanted = Wanted(options["top"], options["objective"] if options["top"] else 0, options["ties"])
     try:
-        return Nest.of(search.problem, search.team, wanted)
+        return Nest.of(search.problem, search.team, wanted, least=0 if jit == "on" else COMPILED_FROM)
     except Declined as declined:
         if jit == "on":
             raise InputError(f"option jit=on cannot be kept: {declined}") from None

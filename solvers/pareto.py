@@ -8,12 +8,12 @@ from typing import Any
 from dse.errors import InputError
 from dse.problem import Problem, Team
 from dse.study.gap import Standing
+from dse.study.registry import unlisted
 from dse.study.solver import ExactSearch, ExactSolver
 
 from .branching.gap import standing
 from .branching.misses import Misses
 from .branching.searching import Plan, Search
-from .exhaustive import refusal
 
 __all__ = ["Pareto"]
 
@@ -34,12 +34,20 @@ class Pareto(ExactSolver):
         self._search: Search | None = None
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
-        """Refuse what cannot be enumerated."""
-        return refusal(problem, team)
+        """Refuse what has no list of designs, or must be measured."""
+        return unlisted(problem)
 
     def explore(self, search: ExactSearch) -> None:
         """Search box after box; with nothing feasible, go on for the nearest misses."""
-        plan = Plan(search.problem, search.team, search.tally.seed, _epsilon(search.options))
+        tally = search.tally
+        plan = Plan(
+            search.problem,
+            search.team,
+            tally.seed,
+            _epsilon(search.options),
+            top=tally.best.limit,
+            objective=tally.objective,
+        )
         state = search.state or {}
         if "misses" not in state:
             self._search = Search(search, plan)

@@ -25,15 +25,14 @@ def start(nest: Nest) -> NDArray[np.float64]:
     facts, sample = nest.facts, nest.sample
     places = sample.places[sample.feasible].astype(np.int64)
     values = sample.outcomes.objectives[sample.feasible]
-    legal = float((~sample.broken.any(axis=1)).mean()) * np.prod(facts.sizes, dtype=np.float64)
-    if not len(places) or legal < _WORTH:
+    if not len(places) or sample.legal < _WORTH:
         return values
     archive = Archive(values.shape[1])
     archive.add(values, np.arange(len(values)))
     known = [places]
     rng = np.random.default_rng(_SEED)
     done: set[int] = set()
-    budget = legal * _SHARE
+    budget = sample.legal * _SHARE
     while budget > 0:
         fresh = [int(n) for n in archive.to_arrays()[1] if int(n) not in done]
         if not fresh:

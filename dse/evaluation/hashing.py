@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["uniform"]
 
 
-def uniform(numbers: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+def uniform(numbers: NDArray[np.integer[Any]], seed: int) -> NDArray[np.float64]:
     """A seeded hash of each number, uniform in [0, 1): SplitMix64 (Steele et al. 2014), its top 53 bits."""
     with np.errstate(over="ignore"):
         x = numbers.astype(np.uint64) + np.uint64(seed % 2**64) * np.uint64(0x9E3779B97F4A7C15)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.positions import Numbering, Positions
 from dse.evaluation.prepared import prepared
 from dse.problem import Problem, Team
 
@@ -33,32 +34,24 @@ class Hull:
         self.axes: list[NDArray[np.intp]] = [_array(problem, hull[d]) for d in self.dimensions]
         self.sizes = [len(axis) for axis in self.axes]
         self.total = math.prod(self.sizes)
+        self.numbering = Numbering(self.sizes)
 
-    def digits_of(self, position: int) -> tuple[int, ...]:
+    def digits_of(self, position: int | bytes) -> tuple[int, ...]:
         """The value numbers of the design at a position."""
+        if isinstance(position, bytes):
+            places = self.places(np.array([position]))
+            return tuple(int(axis[place[0]]) for axis, place in zip(self.axes, places, strict=True))
         digits = []
         for axis in reversed(self.axes):
             position, at = divmod(int(position), len(axis))
             digits.append(int(axis[at]))
         return tuple(reversed(digits))
 
-    def places(self, positions: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+    def places(self, positions: Positions) -> list[NDArray[np.intp]]:
         """The places, per dimension, of the designs at ``positions`` (n,)."""
-        found: list[NDArray[np.intp]] = []
-        rest = positions
-        for at in range(len(self.sizes) - 1, -1, -1):
-            size = self.sizes[at]
-            if size == 1:
-                found.append(np.zeros(rest.shape, dtype=np.intp))
-            elif at == 0:
-                found.append(rest.astype(np.intp, copy=False))
-            else:
-                following = rest // size
-                found.append((rest - following * size).astype(np.intp, copy=False))
-                rest = following
-        return found[::-1]
+        return self.numbering.places(positions)
 
-    def digit_arrays(self, positions: NDArray[np.int64]) -> dict[str, NDArray[np.intp]]:
+    def digit_arrays(self, positions: Positions) -> dict[str, NDArray[np.intp]]:
         """The value numbers, per dimension, of the designs at ``positions`` (n,)."""
         places = self.places(positions)
         return {name: axis[at] for name, axis, at in zip(self.names, self.axes, places, strict=True)}

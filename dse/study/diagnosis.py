@@ -187,7 +187,7 @@ class _Reader:
     def _failures(self) -> tuple[tuple[str, int, str], ...]:
         found = []
         for position in self.tally.failures.positions:
-            index, design = self._design(int(position))
+            index, design = self._design(position)
             found.append((judge(self.problem, design).reason, index, design_text(self.problem, design)))
         return tuple(found)
 
@@ -198,7 +198,7 @@ class _Reader:
         complete = run.status == "complete"
         nearest = None
         if not tally.feasible and len(tally.nearest.positions):
-            nearest = self._miss(int(tally.nearest.positions[0]))
+            nearest = self._miss(tally.nearest.positions[0])
         return Result(
             problem=self.problem,
             team=self.team.name,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dse.errors import DseError
+from dse.evaluation.positions import Positions
 from dse.study.dominance import checked, covered, front_of_sorted, groups, nondominated, thin
 
 __all__ = ["Archive", "FrontTooLarge", "nondominated"]
@@ -41,10 +43,10 @@ class Archive:
         self.limit = limit
         self.keep_ties = keep_ties
         self._columns = np.empty((k, 0))  # distinct, lexicographically sorted
-        self._positions = np.empty(0, dtype=np.int64)
+        self._positions: Positions = np.empty(0, dtype=np.int64)
         self._ties = np.empty(0, dtype=np.int64)
-        self._tied = np.empty(0, dtype=np.int64)  # with keep_ties: positions, vector after vector
-        self._pending: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
+        self._tied: Positions = np.empty(0, dtype=np.int64)  # with keep_ties: positions, vector after vector
+        self._pending: list[tuple[NDArray[np.float64], Positions, NDArray[np.int64]]] = []
         self._held = 0  # rows in _pending
 
     def __len__(self) -> int:
@@ -60,19 +62,17 @@ class Archive:
 
         Args:
             values: objective vectors, shape (n, k), without NaN.
-            positions: the index of each design, shape (n,), int64.
+            positions: the index of each design, shape (n,): int64, or byte strings that sort alike.
 
         Raises:
             ValueError: wrong shapes, or a NaN.
             FrontTooLarge: more distinct vectors than the limit are non-dominated so far.
         """
         rows = checked(values, self.k)
-        places = np.asarray(positions)
-        if places.shape != (rows.shape[0],) or (places.size and not np.can_cast(places.dtype, np.int64)):
-            raise ValueError(
-                f"positions must be {rows.shape[0]} int64, but got shape {places.shape} of {places.dtype}"
-            )
-        self._absorb(np.ascontiguousarray(rows.T), places.astype(np.int64), np.ones(places.size, np.int64))
+        places = _numbers(positions)
+        if places.shape != (rows.shape[0],):
+            raise ValueError(f"positions must have shape ({rows.shape[0]},), but got {places.shape}")
+        self._absorb(np.ascontiguousarray(rows.T), places, np.ones(places.size, np.int64))
 
     def merge(self, other: Archive) -> None:
         """Take in everything that ``other`` holds, as if its designs had been added here.
@@ -99,7 +99,7 @@ class Archive:
         columns = np.ascontiguousarray(checked(values, self.k).T)
         return covered(self._columns, columns) if or_equal else self._beats(columns)
 
-    def to_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    def to_arrays(self) -> tuple[NDArray[np.float64], Positions, NDArray[np.int64]]:
         """The front, sorted lexicographically by vector.
 
         Returns:
@@ -109,7 +109,7 @@ class Archive:
         self._settle()
         return np.ascontiguousarray(self._columns.T), self._positions.copy(), self._ties.copy()
 
-    def tied_positions(self) -> list[NDArray[np.int64]]:
+    def tied_positions(self) -> list[Positions]:
         """For each vector in the order of :meth:`to_arrays`, the ascending positions of all its designs.
 
         Raises:
@@ -120,10 +120,10 @@ class Archive:
         self._settle()
         return [part.copy() for part in np.split(self._tied, np.cumsum(self._ties)[:-1]) if part.size]
 
-    def state(self) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
+    def state(self) -> dict[str, NDArray[Any]]:
         """Arrays from which :meth:`from_state` makes an equal archive, for a checkpoint."""
         values, positions, ties = self.to_arrays()
-        state: dict[str, NDArray[np.float64] | NDArray[np.int64]] = {
+        state: dict[str, NDArray[Any]] = {
             "values": values,
             "positions": positions,
             "ties": ties,
@@ -143,10 +143,10 @@ class Archive:
         if missing:
             raise ValueError(f"an archive's state must have {', '.join(sorted(missing))}")
         values = checked(state["values"])
-        positions = np.asarray(state["positions"], dtype=np.int64)
+        positions = _numbers(state["positions"])
         ties = np.asarray(state["ties"], dtype=np.int64)
         archive = cls(values.shape[1], limit=limit, keep_ties="tied" in state)
-        tied = np.asarray(state.get("tied", []), dtype=np.int64)
+        tied = _numbers(state.get("tied", []))
         fits = positions.shape == ties.shape == values.shape[:1] and (ties > 0).all()
         if not fits or (archive.keep_ties and tied.shape != (ties.sum(),)):
             raise ValueError(
@@ -161,7 +161,7 @@ class Archive:
         archive._settle()
         return archive
 
-    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self) -> tuple[NDArray[np.float64], Positions, NDArray[np.int64]]:
         """What is held, as rows to absorb: one a vector, or one a design when ties are kept."""
         if self.keep_ties:
             every = np.repeat(self._columns, self._ties, axis=1)
@@ -169,7 +169,7 @@ class Archive:
         return self._columns, self._positions, self._ties
 
     def _absorb(
-        self, columns: NDArray[np.float64], positions: NDArray[np.int64], counts: NDArray[np.int64]
+        self, columns: NDArray[np.float64], positions: Positions, counts: NDArray[np.int64]
     ) -> None:
         keep = ~self._beats(columns)
         if keep.any():
@@ -224,3 +224,17 @@ class Archive:
         self._positions = positions[leaders]
         self._ties = ties[front]
         self._pending, self._held = [], 0
+
+
+def _numbers(positions: ArrayLike) -> Positions:
+    """Positions as an array that sorts.
+
+    Raises:
+        ValueError: they are neither whole numbers of 64 bits nor byte strings.
+    """
+    places: Positions = np.asarray(positions)
+    if places.dtype.kind == "S":
+        return places
+    if places.size and not np.can_cast(places.dtype, np.int64):
+        raise ValueError(f"positions must be int64 or byte strings, but got {places.dtype}")
+    return places.astype(np.int64)

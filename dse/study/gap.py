@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.positions import Positions, as_integer, packed, unpacked
 from dse.problem import Problem
 from dse.study.dominance import nondominated
 from dse.study.hypervolume import normalized_hypervolume
@@ -80,21 +81,22 @@ class Standing:
 
     gap: Gap
     values: NDArray[np.float64]
-    positions: NDArray[np.int64]
+    positions: Positions
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return {
             "gap": self.gap.to_dict(),
             "values": self.values.tolist(),
-            "positions": self.positions.tolist(),
+            "positions": [packed(as_integer(position)) for position in self.positions],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], k: int) -> Standing:
         """What :meth:`to_dict` gave, of a problem of ``k`` objectives."""
         values = np.array(data["values"], dtype=np.float64).reshape(-1, k)
-        return cls(Gap.from_dict(data["gap"]), values, np.array(data["positions"], dtype=np.int64))
+        positions = [unpacked(position) for position in data["positions"]]
+        return cls(Gap.from_dict(data["gap"]), values, np.array(positions, dtype=None if positions else np.int64))
 
 
 def gap_of(

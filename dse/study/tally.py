@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.hashing import uniform
+from dse.evaluation.positions import Positions, as_integer, hashable, packed, unpacked
 from dse.evaluation.verdict import Outcomes
 from dse.problem import Problem
 from dse.study.front import Archive
@@ -46,7 +47,7 @@ class Records:
         self._held = 0
 
     def add(
-        self, keys: NDArray[Any], positions: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]
+        self, keys: NDArray[Any], positions: Positions, columns: Mapping[str, NDArray[Any]]
     ) -> None:
         """Take rows in; keys (n,), positions (n,), columns (n, width)."""
         if not self.limit or not len(keys):
@@ -84,7 +85,7 @@ class Records:
         self._rows = {name: arrays[name] for name in self._rows}
 
     @property
-    def positions(self) -> NDArray[np.int64]:
+    def positions(self) -> Positions:
         """The positions of the rows, by ascending key."""
         return self.arrays()["positions"]
 
@@ -156,7 +157,7 @@ class Tally:
         self.best = Records(top, {})
         self.nearest = Records(1, {})
         self.failures = Records(_FAILURES, {})
-        self.relaxed: dict[int, tuple[float, int]] = {}
+        self.relaxed: dict[int, tuple[float, Any]] = {}
         self.idle: tuple[int, ...] = ()
         self.weight = 1
         self.present = [np.zeros(n if n <= _TRAIT_LIMIT else 0, dtype=np.bool_) for n in problem.sizes]
@@ -165,7 +166,7 @@ class Tally:
 
     def add(
         self,
-        positions: NDArray[np.int64],
+        positions: Positions,
         outcomes: Outcomes,
         digits: Mapping[str, NDArray[np.intp]],
     ) -> None:
@@ -177,7 +178,8 @@ class Tally:
         failed, feasible = outcomes.failed, outcomes.feasible
         if failed.any():
             self.failed += int(np.count_nonzero(failed)) * weight
-            self.failures.add(positions[failed].astype(np.float64), positions[failed], {})
+            lost = positions[failed]
+            self.failures.add(_order(lost), lost, {})
         self._add_funnel(outcomes)
         found = int(np.count_nonzero(feasible))
         if found:
@@ -192,7 +194,7 @@ class Tally:
         elif not self.feasible:
             self.add_misses(positions, outcomes)
         if self.kept.limit:
-            self.kept.add(uniform(positions, self.seed), positions, {})
+            self.kept.add(uniform(hashable(positions), self.seed), positions, {})
 
     def _add_funnel(self, outcomes: Outcomes) -> None:
         losses = np.concatenate([outcomes.violations > 0.0, outcomes.infinite], axis=1)
@@ -203,7 +205,7 @@ class Tally:
             self.in_order[at] += int(np.count_nonzero(lost & left)) * self.weight
             left &= ~lost
 
-    def add_misses(self, positions: NDArray[np.int64], outcomes: Outcomes) -> None:
+    def add_misses(self, positions: Positions, outcomes: Outcomes) -> None:
         """The nearest miss, and the nearest one for each smallest set of violated constraints."""
         missed = ~outcomes.failed & ~outcomes.feasible & ~outcomes.infinite.any(axis=1)
         if not missed.any():
@@ -222,9 +224,9 @@ class Tally:
             own = group.reshape(-1) == number
             first = np.lexsort((places[own], nearness[own]))[0]
             mask = sum(1 << at for at in np.flatnonzero(pattern).tolist())
-            self._relax(mask, float(nearness[own][first]), int(places[own][first]))
+            self._relax(mask, float(nearness[own][first]), as_integer(places[own][first]))
 
-    def _relax(self, mask: int, nearness: float, position: int) -> None:
+    def _relax(self, mask: int, nearness: float, position: Any) -> None:
         size = mask.bit_count()
         known = next(iter(self.relaxed)).bit_count() if self.relaxed else size
         if size > known:
@@ -287,7 +289,9 @@ class Tally:
             "alone": self.alone,
             "in_order": self.in_order,
             "swept": self.swept,
-            "relaxed": [[mask, nearness, position] for mask, (nearness, position) in self.relaxed.items()],
+            "relaxed": [
+                [mask, nearness, packed(position)] for mask, (nearness, position) in self.relaxed.items()
+            ],
             "extra": extra,
         }
         arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
@@ -307,7 +311,7 @@ class Tally:
         if facts["swept"] is not None:
             tally.swept = Swept(tuple(facts["swept"][0]), facts["swept"][1])
         tally.idle, tally.weight = tuple(facts["idle"]), facts["weight"]
-        tally.relaxed = {mask: (nearness, position) for mask, nearness, position in facts["relaxed"]}
+        tally.relaxed = {mask: (nearness, unpacked(value)) for mask, nearness, value in facts["relaxed"]}
         tally.archive = Archive.from_state(
             {
                 name.removeprefix("archive."): array
@@ -330,3 +334,8 @@ def _most(problem: Problem) -> int:
     """The most designs that a front may have, so that a result of them fits into memory."""
     named = len(problem.dimensions) + len(problem.metrics) + len(problem.objectives)
     return min(1_000_000, _MEMORY // (_POINT + _NAMED * named))
+
+
+def _order(positions: Positions) -> NDArray[np.float64]:
+    """Keys by which positions come first that are low; wide ones are told apart by themselves alone."""
+    return np.zeros(len(positions)) if positions.dtype.kind == "S" else positions.astype(np.float64)

@@ -98,16 +98,14 @@ class Guard:
 
 def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
     """The edges of each axis: all its values, or evenly many of them where the table would grow too large."""
-    found = []
-    for own in sorted(range(len(values)), key=lambda i: len(values[i])):
-        found.append((own, values[own]))
-    left, edges = _CELLS, [np.empty(0)] * len(values)
-    for at, (own, distinct) in enumerate(found):
-        limit = max(2, int(left ** (1 / (len(found) - at))))
-        if len(distinct) > limit:
-            distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, limit).round().astype(np.intp))]
-        edges[own] = distinct
-        left //= max(1, len(distinct) + 1)
+    left, edges = _CELLS, list(values)
+    few_first = sorted(range(len(values)), key=lambda i: len(values[i]))
+    for at, own in enumerate(few_first):
+        limit = max(2, int(left ** (1 / (len(values) - at))))
+        if len(values[own]) > limit:
+            chosen = np.unique(np.linspace(0, len(values[own]) - 1, limit).round().astype(np.intp))
+            edges[own] = values[own][chosen]
+        left //= len(edges[own]) + 1
     return edges
 
 

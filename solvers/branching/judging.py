@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation import BulkEvaluator, Judge
 from dse.evaluation.bounds import Boxes
+from dse.evaluation.positions import Numbering, Positions
 from dse.evaluation.verdict import Outcomes, condition_holds, inside, spread
 
 from .expanding import FIRST, JUDGED, OUTSIDE
@@ -21,6 +22,7 @@ class Points:
         self.problem = boxes.problem
         self.team = boxes.team
         self.grid = boxes.grid
+        self._numbering = Numbering(self.grid.sizes)
         self._judge = Judge(self.problem)
         self._metrics = BulkEvaluator(self.problem, self._judge.roots)
         checks = [rule.check for rule in self.problem.rules]
@@ -52,9 +54,6 @@ class Points:
         """The outcomes of ``n`` legal designs."""
         return self._judge.evaluate(digits, n, self._metrics)
 
-    def positions(self, places: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def positions(self, places: list[NDArray[np.int64]]) -> Positions:
         """The positions of designs in the team's hull, first dimension slowest."""
-        found = np.zeros(len(places[0]) if places else 1, dtype=np.int64)
-        for place, size in zip(places, self.grid.sizes, strict=True):
-            found = found * size + place
-        return found
+        return self._numbering.positions(places)

@@ -38,13 +38,8 @@ _BETTER = 0.97
 """A move must lower the estimate by more than its sample makes it vary."""
 
 
-class _Tried(NamedTuple):
-    """What came of fixing one axis: the smaller ``score``, the better."""
-
-    late: bool
-    score: float
-    axis: int
-    rows: NDArray[np.uint8]
+_TRIED = 32
+"""Axes up to which all that wait are tried at each depth."""
 
 
 def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[int]:
@@ -53,24 +48,29 @@ def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[
     What is minimized is log(open children / boxes) / log(children per box): the depth at which nothing would be left.
     An axis that no rule depends on and one of whose children mostly has its parent's bound, because one value is best
     whatever the others are, comes last: branching on it early tightens nothing and multiplies what is nearly as good.
+    Where there are very many axes, only those that were best before are tried again, and several are taken at once.
     """
     grid = boxes.grid
     live = set(boxes.live)
     waiting = {d: [axis for axis in axes if axis in live] for d, axes in enumerate(grid.own)}
     order: list[int] = []
+    scores: dict[int, tuple[bool, float, int]] = {}
     rows = np.zeros((0, 1), dtype=np.uint8)
     while candidates := [axes[0] for axes in waiting.values() if axes]:
         if rows.shape[1] == 0:  # everything is discarded already: the rest matters little
             return order + [axis for axes in waiting.values() for axis in axes]
         tree = Tree(boxes, order)
         lows = _lows(tree, rows)
-        tried = [_try(tree, rows, lows, axis, guard) for axis in candidates]
-        best = min(tried, key=lambda found: found[:3])
-        order.append(best.axis)
-        waiting[grid.axes[best.axis].dimension].pop(0)
-        rows = best.rows
-        if rows.shape[1] > _SAMPLE:
-            rows = rows[:, np.sort(rng.choice(rows.shape[1], _SAMPLE, replace=False))]
+        candidates.sort(key=lambda axis: scores.get(axis, (False, -math.inf, axis)))
+        fresh = sum(axis not in scores for axis in candidates)
+        for axis in candidates[: max(_TRIED, fresh)]:
+            scores[axis] = _try(tree, rows, lows, axis, guard)
+        for axis in sorted(candidates, key=scores.__getitem__)[: max(1, len(candidates) // _TRIED)]:
+            rows = Tree(boxes, order).expand(rows, guard, child=axis).rows
+            order.append(axis)
+            waiting[grid.axes[axis].dimension].pop(0)
+            if rows.shape[1] > _SAMPLE:
+                rows = rows[:, np.sort(rng.choice(rows.shape[1], _SAMPLE, replace=False))]
     return order
 
 
@@ -82,13 +82,16 @@ def _lows(tree: Tree, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in tree.boxes.objectives(frame)])
 
 
-def _try(tree: Tree, rows: NDArray[np.uint8], lows: NDArray[np.float64], axis: int, guard: Guard) -> _Tried:
+def _try(
+    tree: Tree, rows: NDArray[np.uint8], lows: NDArray[np.float64], axis: int, guard: Guard
+) -> tuple[bool, float, int]:
+    """Whether an axis had better come late, and how little is left after fixing it: the smaller the better."""
     found = tree.expand(rows, guard, child=axis)
     size = tree.grid.axes[axis].size
     share = found.rows.shape[1] / rows.shape[1]
     score = math.log(share) / math.log(max(size, 2)) if share else -math.inf
     late = axis not in tree.boxes.ruled and _unchanged(found, lows) >= _IDLE
-    return _Tried(late, score, axis, found.rows)
+    return late, score, axis
 
 
 def _unchanged(found: Expanded, lows: NDArray[np.float64]) -> float:

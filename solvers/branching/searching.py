@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes
+from dse.evaluation.positions import as_integer
 from dse.problem import Problem, Team
 from dse.study.dominance import covered
 from dse.study.solver import ExactSearch
@@ -66,16 +67,25 @@ class Batch:
 class Plan:
     """What the search of a problem needs, and does not change while it runs.
 
-    It follows from the problem, team and seed alone: ``start`` are feasible designs, ``tree`` has the order,
+    It follows from the problem, team, seed and settings alone: ``start`` are feasible designs, ``tree`` has the order,
     ``estimate`` is how many boxes the search is likely to look at.
     """
 
-    def __init__(self, problem: Problem, team: Team, seed: int, epsilon: float = 0.0) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        team: Team,
+        seed: int,
+        epsilon: float = 0.0,
+        *,
+        top: int = 0,
+        objective: int = 0,
+    ) -> None:
         self.boxes = Boxes(problem, team)
         self.points = Points(self.boxes)
         self.epsilon = epsilon
         rng = np.random.default_rng(seed)
-        self.start = seeds(self.boxes, self.points, rng)
+        self.start = seeds(self.boxes, self.points, rng, top=top, objective=objective)
         guard = Guard(self.start.values, epsilon)
         order = sampled_order(self.boxes, guard, rng)
         order, self.estimate = improved_order(self.boxes, order, guard, rng)
@@ -162,18 +172,23 @@ class Search:
         tally = self.search.tally
         if not tally.best.limit:
             return None
-        best = tally.best.arrays()
-        if len(best["keys"]) < tally.best.limit:
-            return lambda lows, columns: np.ones(lows.shape[1], dtype=np.bool_)
-        key, position, objective = best["keys"][-1], best["positions"][-1], tally.objective
+        best, ends = tally.best.arrays(), []
+        if len(best["keys"]) == tally.best.limit:
+            ends.append((float(best["keys"][-1]), as_integer(best["positions"][-1])))
+        if self.plan.start.best is not None:
+            ends.append(self.plan.start.best)
+        key, position = min(ends, default=(math.inf, None))
+        objective = tally.objective
 
         def wanted(lows: NDArray[np.float64], columns: Mapping[int, NDArray[np.intp]]) -> NDArray[np.bool_]:
             found: NDArray[np.bool_] = lows[objective] < key
-            equal = np.flatnonzero(lows[objective] == key)
+            equal = (
+                np.flatnonzero(lows[objective] == key) if position is not None else np.empty(0, dtype=np.intp)
+            )
             if equal.size:
                 own = {axis: column[equal] for axis, column in columns.items()}
                 lowest = self.plan.points.positions(self.tree.grid.places(own, equal.size))
-                found[equal] = lowest < position
+                found[equal] = lowest <= position
             return found
 
         return wanted

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes
+from dse.evaluation.positions import Positions, as_integer
 from dse.study.front import Archive
 
 from .expanding import JUDGED, Tree
@@ -18,66 +19,93 @@ __all__ = ["Seeds", "seeds"]
 
 _BEAM = 1_024  # boxes kept at each depth of the dive
 _DIVES = 2
+_WEIGHTS = 8  # ways of weighting the objectives by which boxes of the dive are kept
 _ROUNDS = 12
 _IMPROVED = 120  # designs of the front whose neighbours are tried in a round
 _PAIRS = 60  # moves in two dimensions tried from each
 
 
 class Seeds(NamedTuple):
-    """Feasible designs, non-dominated among themselves.
+    """Feasible designs to begin with.
 
-    ``values`` (f, k) their vectors, ``positions`` (f,) where they are, ``worst`` (k,) the worst values of all that were tried.
+    ``values`` (f, k) are vectors that are non-dominated among themselves, ``positions`` (f,) where they are, ``worst``
+    (k,) the worst values of all that were tried, ``best`` the last of the best designs of one objective, value and
+    position, when those are asked for and as many were found.
     """
 
     values: NDArray[np.float64]
-    positions: NDArray[Any]
+    positions: Positions
     worst: NDArray[np.float64]
+    best: tuple[float, Any] | None
 
 
-def seeds(boxes: Boxes, points: Points, rng: np.random.Generator) -> Seeds:
-    """What a random dive and local search find."""
-    grid = boxes.grid
-    sizes = np.array(grid.sizes, dtype=np.int64)
-    archive = Archive(len(boxes.problem.objectives))
-    worst = np.full(archive.k, -np.inf)
-    known: dict[int, NDArray[np.int64]] = {}
+class _Found:
+    """What was tried so far: the front, where its designs are, and the best designs of one objective."""
 
-    def take(places: NDArray[np.int64]) -> None:
-        """Judge designs (dimensions, n); the feasible ones enter the archive."""
-        first = len(known)
-        listed = list(places)
-        digits = points.digits(listed)
-        legal = np.flatnonzero(points.codes(digits, places.shape[1]) == JUDGED)
+    def __init__(self, boxes: Boxes, points: Points, top: int, objective: int) -> None:
+        self.points = points
+        self.top = top
+        self.objective = objective
+        self.sizes = np.array(boxes.grid.sizes, dtype=np.int64)
+        self.idle = sorted({boxes.grid.axes[axis].dimension for axis in boxes.idle})
+        self.archive = Archive(len(boxes.problem.objectives))
+        self.worst = np.full(self.archive.k, -np.inf)
+        self.known: list[NDArray[np.int64]] = []
+        self.best: dict[Any, float] = {}
+
+    def take(self, places: NDArray[np.int64]) -> None:
+        """Judge designs (dimensions, n); of those that differ in idle dimensions alone, the first."""
+        places[self.idle] = 0
+        digits = self.points.digits(list(places))
+        legal = np.flatnonzero(self.points.codes(digits, places.shape[1]) == JUDGED)
         if not legal.size:
             return
         chosen = places[:, legal]
-        outcomes = points.outcomes(points.digits(list(chosen)), legal.size)
+        outcomes = self.points.outcomes(self.points.digits(list(chosen)), legal.size)
         good = np.flatnonzero(outcomes.feasible)
-        if good.size:
-            values = outcomes.objectives[good]
-            np.maximum(worst, values.max(axis=0), out=worst)
-            better = good[~archive.dominates(values, or_equal=True)]
-            if better.size:
-                archive.add(outcomes.objectives[better], np.arange(first, first + better.size))
-                for at, row in enumerate(better.tolist()):
-                    known[first + at] = chosen[:, row].copy()
+        if not good.size:
+            return
+        values = outcomes.objectives[good]
+        np.maximum(self.worst, values.max(axis=0), out=self.worst)
+        if self.top:
+            self._rank(values[:, self.objective], chosen[:, good])
+        better = ~self.archive.dominates(values, or_equal=True)
+        self.archive.add(values[better], len(self.known) + np.arange(np.count_nonzero(better)))
+        self.known += [column.copy() for column in chosen[:, good[better]].T]
 
+    def _rank(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+        order = np.argsort(values, kind="stable")[: 4 * self.top]
+        positions = self.points.positions(list(places[:, order]))
+        self.best |= dict(zip(map(as_integer, positions), values[order].tolist(), strict=True))
+        ranked = sorted(self.best.items(), key=lambda item: (item[1], item[0]))
+        self.best = dict(ranked[: self.top])
+
+    def seeds(self) -> Seeds:
+        """What came of it."""
+        values, ids, _ = self.archive.to_arrays()
+        places = np.array([self.known[number] for number in ids.tolist()], dtype=np.int64)
+        positions = self.points.positions(list(places.reshape(-1, len(self.sizes)).T))
+        last = list(self.best.items())[-1] if self.top and len(self.best) == self.top else None
+        return Seeds(values, positions, self.worst, None if last is None else (last[1], last[0]))
+
+
+def seeds(
+    boxes: Boxes, points: Points, rng: np.random.Generator, *, top: int = 0, objective: int = 0
+) -> Seeds:
+    """What random dives and local search find."""
+    found = _Found(boxes, points, top, objective)
     for _ in range(_DIVES):
-        take(_dive(boxes, rng))
+        found.take(_dive(boxes, rng))
     done: set[int] = set()
     for _ in range(_ROUNDS):
-        _, ids, _ = archive.to_arrays()
-        fresh = [int(number) for number in ids if int(number) not in done]
+        fresh = [number for number in found.archive.to_arrays()[1].tolist() if number not in done]
         if not fresh:
             break
         if len(fresh) > _IMPROVED:
             fresh = [fresh[at] for at in np.sort(rng.choice(len(fresh), _IMPROVED, replace=False))]
         done.update(fresh)
-        take(_neighbours(np.column_stack([known[number] for number in fresh]), sizes, rng))
-    values, ids, _ = archive.to_arrays()
-    places = [known[number] for number in ids.tolist()]
-    found = np.column_stack(places) if places else np.zeros((len(sizes), 0), dtype=np.int64)
-    return Seeds(values, points.positions(list(found)), worst)
+        found.take(_neighbours(np.column_stack([found.known[number] for number in fresh]), found.sizes, rng))
+    return found.seeds()
 
 
 def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -86,11 +114,23 @@ def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:
     rows = np.zeros((0, 1), dtype=np.uint8)
     nobody = Guard(np.empty((0, len(boxes.problem.objectives))))
     for _ in range(tree.depth):
-        rows = tree.expand(rows, nobody).rows
+        found = tree.expand(rows, nobody)
+        rows = found.rows
         if rows.shape[1] > _BEAM:
-            rows = rows[:, np.sort(rng.choice(rows.shape[1], _BEAM, replace=False))]
+            rows = rows[:, _promising(found.lows, rng)]
     columns = {tree.order[at]: rows[at].astype(np.intp) for at in range(len(rows))}
     return np.array(boxes.grid.places(columns, rows.shape[1])).reshape(len(boxes.grid.sizes), -1)
+
+
+def _promising(lows: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Of boxes with lower bounds (k, n): the best for some random weights of the objectives, and some at random."""
+    k, n = lows.shape
+    ranks = np.argsort(np.argsort(lows, axis=1, kind="stable"), axis=1, kind="stable")
+    chosen = [rng.choice(n, _BEAM // 2, replace=False)]
+    share = _BEAM // 2 // _WEIGHTS
+    ways = [*np.eye(k), *rng.dirichlet(np.ones(k), max(0, _WEIGHTS - k))][:_WEIGHTS]
+    chosen += [np.argpartition(weights @ ranks, share)[:share] for weights in ways]
+    return np.unique(np.concatenate(chosen))
 
 
 def _by_conditions(boxes: Boxes) -> list[int]:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dse.evaluation.bounds.axes import Grid
 from dse.evaluation.bounds.leaves import LIMIT, Table
 from dse.evaluation.bounds.program import Program, Side
-from dse.evaluation.bounds.relations import replaced_values
 from dse.problem import Bound, Problem, Team
 
 __all__ = ["Boxes", "Frame"]
@@ -141,19 +140,6 @@ class Boxes:
         frame.sizes = self.sizes
         frame.env = [None] * self.program.size
         return frame
-
-    def replaced(self) -> dict[int, dict[int, int]]:
-        """Per dimension the places on the hull that another makes unnecessary; see :mod:`.relations`."""
-        masks = [
-            [
-                (d, np.isin(hull, values))
-                for d, (values, hull) in enumerate(zip(box.allowed, self.grid.hull, strict=True))
-                if values is not None and len(values) < len(hull)
-            ]
-            for box in self.team.boxes
-        ]
-        where = [conjunct.node for box in self.team.boxes for conjunct in box.where]
-        return replaced_values(self.problem, self.program, masks, where)
 
     # -- questions; objectives use what was computed for constraints -----------------------------------
 

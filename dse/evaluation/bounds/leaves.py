@@ -60,10 +60,8 @@ class Table:
         return found
 
 
-def tabulate(
-    problem: Problem, grid: Grid, nodes: Iterable[int], *, digits: bool = True
-) -> dict[int, tuple[Array, Array | None]]:
-    """The values and undefined codes of ``nodes`` over their own axes: one array axis per digit, or per dimension.
+def tabulate(problem: Problem, grid: Grid, nodes: Iterable[int]) -> dict[int, tuple[Array, Array | None]]:
+    """The values and undefined codes of ``nodes`` over their own axes, one array axis per digit axis.
 
     Nodes of equal support are evaluated together, each over all combinations of the hull's values.
     """
@@ -74,19 +72,17 @@ def tabulate(
     for support, members in groups.items():
         dimensions = [at for at, name in enumerate(problem.names) if name in support]
         shape = tuple(grid.sizes[d] for d in dimensions)
-        places = {
+        digits = {
             problem.names[d]: grid.hull[d].reshape((1,) * at + (-1,) + (1,) * (len(dimensions) - at - 1))
             for at, d in enumerate(dimensions)
         }
-        values = BulkEvaluator(problem, members).evaluate(places)
+        values = BulkEvaluator(problem, members).evaluate(digits)
         for node in members:
-            array, undefined = (None if v is None else np.broadcast_to(v, shape) for v in values[node])
-            if digits:
-                array, undefined = (
-                    None if v is None else grid.spread(v, dimensions) for v in (array, undefined)
-                )
-            assert array is not None
-            found[node] = (array, undefined)
+            array, undefined = values[node]
+            found[node] = (
+                grid.spread(np.broadcast_to(array, shape), dimensions),
+                None if undefined is None else grid.spread(np.broadcast_to(undefined, shape), dimensions),
+            )
     return found
 
 

@@ -63,7 +63,7 @@ class Program:
         wanted = self._wanted = [list(stage) for stage in stages]
         roots = sorted({node for stage in wanted for node, _ in stage})
         self._legal = legal
-        self._held: dict[tuple[frozenset[str], bool], Array] = {}
+        self._held: dict[frozenset[str], Array] = {}
         self._above: list[int] = []
         self._leaf = self._leaves(roots, limit)
         self.ranges: dict[int, Range] = {}
@@ -127,11 +127,8 @@ class Program:
         for number, (values, undefined) in tabulate(self.problem, self.grid, sorted(known)).items():
             kind = self.graph[number].type.kind
             axes = self.grid.axes_of(self.graph[number].support)
-            held = (
-                self.held(self.graph[number].support)
-                if self._legal
-                else np.ones(values.shape, dtype=np.bool_)
-            )
+            whole = np.ones(values.shape, dtype=np.bool_)
+            held = self._legal_combinations(self.graph[number].support) if self._legal else whole
             found = sides(kind, values, undefined, held)
             for side, (extremes, reduce) in found.items():
                 tables[number, side] = Table(axes, extremes, reduce)
@@ -141,26 +138,19 @@ class Program:
             tables |= {(number, side): _anything(side) for side in (*NUMBER, *LOGIC)}
         return tables
 
-    def held(self, support: frozenset[str], *, digits: bool = True) -> Array:
-        """Which combinations of some dimensions no rule of these dimensions alone forbids; by digits, or by places."""
-        known = self._held.get((support, digits))
-        if known is not None:
-            return known
-        checks = [rule.check for rule in self.problem.rules if self.graph[rule.check].support <= support]
-        sizes = self._sizes(support, digits)
-        held: Array = np.ones(list(sizes.values()), dtype=np.bool_)
-        for check, (values, undefined) in tabulate(self.problem, self.grid, checks, digits=digits).items():
-            own = self._sizes(self.graph[check].support, digits)
-            holds = values if undefined is None else values & (undefined == 0)
-            held = held & holds.reshape([size if axis in own else 1 for axis, size in sizes.items()])
-        self._held[support, digits] = held
+    def _legal_combinations(self, support: frozenset[str]) -> Array:
+        """Which combinations of some dimensions no rule of these dimensions alone forbids; by digits."""
+        held = self._held.get(support)
+        if held is None:
+            axes = self.grid.axes_of(support)
+            held = np.ones([self.grid.axes[axis].size for axis in axes], dtype=np.bool_)
+            checks = [rule.check for rule in self.problem.rules if self.graph[rule.check].support <= support]
+            for check, (values, undefined) in tabulate(self.problem, self.grid, checks).items():
+                own = self.grid.axes_of(self.graph[check].support)
+                holds = values if undefined is None else values & (undefined == 0)
+                held = held & holds.reshape([self.grid.axes[a].size if a in own else 1 for a in axes])
+            self._held[support] = held
         return held
-
-    def _sizes(self, support: frozenset[str], digits: bool) -> dict[int, int]:
-        """The axes, or dimensions, of a table over some dimensions, and how long they are."""
-        if digits:
-            return {axis: self.grid.axes[axis].size for axis in self.grid.axes_of(support)}
-        return {d: self.grid.sizes[d] for d, name in enumerate(self.problem.names) if name in support}
 
     # -- what is computed ---------------------------------------------------------------------------
 
@@ -225,16 +215,6 @@ class Program:
                     env[slot] = what(*[env[a] for a in args])
                 else:
                     env[slot] = what
-
-    @property
-    def leaves(self) -> frozenset[int]:
-        """The nodes that are read from tables."""
-        return frozenset(n for n, how in self._leaf.items() if how == "table")
-
-    @property
-    def computed(self) -> list[int]:
-        """The nodes above the leaves, in order of evaluation."""
-        return sorted(self._above)
 
     def slot(self, side: Side) -> int:
         """Where in ``env`` a wanted side is."""

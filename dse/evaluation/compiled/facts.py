@@ -14,6 +14,7 @@ import numpy as np
 from dse.errors import DseError
 from dse.evaluation.bulk import MISSING, NAN_READ, Array, Bulk, BulkEvaluator
 from dse.evaluation.compiled.intervals import ANYTHING, OPERATIONS, TRUTH, Range
+from dse.evaluation.hull import Hull
 from dse.expressions import Kind, Node
 from dse.problem import Problem, Team
 
@@ -48,12 +49,11 @@ class Facts:
             raise Declined("its designs cannot be listed or its cost is measured")
         self.problem = problem
         self.graph = problem.graph
-        hull = team.hull(problem.sizes)
-        self.hull = [np.asarray(places, dtype=np.intp) for places in hull]
-        self.axes = [at for at, places in enumerate(hull) if len(places) > 1]
-        self.sizes = [len(hull[at]) for at in self.axes]
+        self.hull = Hull(problem, team).axes
+        self.axes = [at for at, places in enumerate(self.hull) if len(places) > 1]
+        self.sizes = [len(self.hull[at]) for at in self.axes]
         self.strides = [math.prod(self.sizes[bit + 1 :]) for bit in range(len(self.sizes))]
-        if len(self.axes) > _AXES or not math.prod(len(places) for places in hull):
+        if len(self.axes) > _AXES or not math.prod(len(places) for places in self.hull):
             raise Declined(f"it has more than {_AXES} dimensions, or no design")
         self.bits = {problem.names[at]: 1 << bit for bit, at in enumerate(self.axes)}
         self.evaluator = BulkEvaluator(problem, roots)
@@ -129,7 +129,8 @@ class Facts:
             return np.array([codes[str(values[d])] for d in self.hull[at]], dtype=np.int64)
         if isinstance(values[0], bool):
             return np.array([values[d] for d in self.hull[at]], dtype=np.bool_)
-        return np.asarray(values, dtype=np.float64)[self.hull[at]]
+        numbers = np.asarray(values, dtype=np.float64)
+        return numbers if len(self.hull[at]) == len(numbers) else numbers[self.hull[at]]
 
     # -- ranges -----------------------------------------------------------------------------------
 

@@ -64,11 +64,16 @@ class Nest:
     ``counting`` counts what is outside or illegal (None: nothing is), ``searching`` judges the legal designs;
     ``missing()`` looks for near misses, and is compiled when it is asked for.
 
+    Args:
+        least: legal designs, by the estimate of a sample, from which on compiling is repaid.
+
     Raises:
-        Declined: llvmlite is not installed, or the problem cannot be compiled; the message says why.
+        Declined: llvmlite is not installed, or the problem cannot be compiled, or need not; the message says why.
     """
 
-    def __init__(self, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE) -> None:
+    def __init__(
+        self, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE, least: float = 0.0
+    ) -> None:
         if not available():
             raise Declined("llvmlite is not installed")
         if math.prod(len(axis) for axis in team.hull(problem.sizes)) > POSITION_LIMIT:
@@ -86,21 +91,33 @@ class Nest:
         if not self.facts.axes:
             raise Declined("it has one design")
         self.sample = Sample(self.facts, self.demands)
+        if self.sample.legal < least:
+            raise Declined(f"it has about {self.sample.legal:,.0f} legal designs, too few to be compiled for")
         self.order = best_order(self.facts, self.demands, self.sample) or [0]
         self._arrays: list[Array] = []
         self._compile()
 
     @classmethod
-    def of(cls, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE) -> Nest:
-        """The loops of a problem and a team, from those that were used last if they are among them."""
-        key = (problem.digest, team.boxes, wanted)
-        nest = _nests.get(key)
-        if nest is None:
-            nest = _nests[key] = cls(problem, team, wanted)
+    def of(cls, problem: Problem, team: Team, wanted: Wanted = NOTHING_MORE, least: float = 0.0) -> Nest:
+        """The loops of a problem and a team, from those that were used last if they are among them.
+
+        Raises:
+            Declined: as of the class.
+        """
+        key = (problem.digest, team.boxes, wanted, least)
+        found = _nests.get(key)
+        if found is None:
+            try:
+                found = cls(problem, team, wanted, least)
+            except Declined as declined:
+                found = declined
+            _nests[key] = found
             while len(_nests) > _NESTS:
                 _nests.popitem(last=False)
         _nests.move_to_end(key)
-        return nest
+        if isinstance(found, Declined):
+            raise found
+        return found
 
     def _loops(self, name: str, order: list[int], tracked: int = 0) -> Loops:
         idle = math.prod(self.facts.sizes) // math.prod(self.facts.sizes[d] for d in order)
@@ -151,7 +168,7 @@ class Nest:
         return self._missing
 
 
-_nests: OrderedDict[Any, Nest] = OrderedDict()
+_nests: OrderedDict[Any, Nest | Declined] = OrderedDict()
 
 
 class Memory:
@@ -231,17 +248,19 @@ class Memory:
         for name in self.rows:
             self.set(f"{name}.count", 0)
         self.counts()
-        self.seen()
+        for noted in self.present.values():
+            noted[:] = 0
         if self.grid is not None:
             self.tie_counts[:] = 0
             self.tie_firsts[:] = _LARGEST
 
-    def seen(self) -> dict[int, NDArray[np.bool_]]:
-        """Per dimension, which places led to a feasible design since the last call."""
+    def seen(self, most: int) -> dict[int, NDArray[np.bool_]]:
+        """Per dimension of no more than ``most`` values, which places led to a feasible design since the last call."""
         found = {}
         for level, noted in self.present.items():
-            found[self.work.order[level - 1]] = noted.astype(np.bool_)
-            noted[:] = 0
+            if len(noted) <= most:
+                found[self.work.order[level - 1]] = noted.astype(np.bool_)
+                noted[:] = 0
         return found
 
     def counts(self) -> dict[str, int]:

@@ -30,7 +30,8 @@ _COSTS = {"div": 4.0, "sqrt": 6.0, "floor": 2.0, "ceil": 2.0, "alias": 0.0, "con
 class Sample:
     """Designs drawn evenly from a team's part of the space: which conditions they break, which are feasible.
 
-    ``places`` (n, dimensions with more than one value), ``broken`` (n, conditions), ``lost`` (n,): failed or infeasible.
+    ``places`` (n, dimensions with more than one value), ``broken`` (n, conditions), ``lost`` (n,): failed or infeasible;
+    ``legal`` is about how many legal designs there are in all.
     """
 
     def __init__(self, facts: Facts, demands: Demands, size: int = _SAMPLE) -> None:
@@ -43,7 +44,9 @@ class Sample:
         self.broken = self._broken(self.places)
         self.outcomes = self._outcomes(self.places)
         self.lost = ~self.outcomes.feasible
-        self.feasible = self.outcomes.feasible & ~self.broken.any(axis=1)
+        legal = ~self.broken.any(axis=1)
+        self.legal = float(legal.mean()) * float(np.prod(facts.sizes, dtype=np.float64))
+        self.feasible = self.outcomes.feasible & legal
 
     def judged(self, places: NDArray[np.int64]) -> tuple[Array, Array]:
         """Which designs at ``places`` (n, dimensions) are feasible, (n,), and the objectives of those, minimized."""
