@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dse.errors import DseError
 from dse.evaluation.positions import Positions
 from dse.study.dominance import checked, covered, front_of_sorted, groups, nondominated, thin
+from dse.study.vectorset import VectorSet
 
 __all__ = ["Archive", "FrontTooLarge", "nondominated"]
 
@@ -34,7 +35,18 @@ class Archive:
         keep_ties: whether the positions of all designs on the front are kept.
     """
 
-    __slots__ = ("_columns", "_held", "_pending", "_positions", "_tied", "_ties", "k", "keep_ties", "limit")
+    __slots__ = (
+        "_columns",
+        "_held",
+        "_pending",
+        "_positions",
+        "_set",
+        "_tied",
+        "_ties",
+        "k",
+        "keep_ties",
+        "limit",
+    )
 
     def __init__(self, k: int, *, limit: int = 1_000_000, keep_ties: bool = False) -> None:
         if k < 1 or limit < 1:
@@ -48,6 +60,7 @@ class Archive:
         self._tied: Positions = np.empty(0, dtype=np.int64)  # with keep_ties: positions, vector after vector
         self._pending: list[tuple[NDArray[np.float64], Positions, NDArray[np.int64]]] = []
         self._held = 0  # rows in _pending
+        self._set: VectorSet | None = None  # of the settled vectors
 
     def __len__(self) -> int:
         """The number of distinct vectors on the front."""
@@ -168,9 +181,7 @@ class Archive:
             return every, self._tied, np.ones(self._tied.size, np.int64)
         return self._columns, self._positions, self._ties
 
-    def _absorb(
-        self, columns: NDArray[np.float64], positions: Positions, counts: NDArray[np.int64]
-    ) -> None:
+    def _absorb(self, columns: NDArray[np.float64], positions: Positions, counts: NDArray[np.int64]) -> None:
         keep = ~self._beats(columns)
         if keep.any():
             self._pending.append((columns[:, keep], positions[keep], counts[keep]))
@@ -183,13 +194,10 @@ class Archive:
         beaten = covered(self._columns, columns)
         doubtful = np.flatnonzero(beaten)
         if doubtful.size:
-            # A row equal to a vector of the front is dominated by none of it; the sort puts equal rows side
-            # by side, the front's first.
-            size = self._positions.size
-            order, starts = groups(np.concatenate([self._columns, columns[:, doubtful]], axis=1))
-            leaders = np.repeat(order[starts], np.diff(np.append(starts, order.size)))
-            equal = order[(leaders < size) & (order >= size)] - size
-            beaten[doubtful[equal]] = False
+            # A row equal to a vector of the front is dominated by none of it.
+            if self._set is None:
+                self._set = VectorSet(self._columns)
+            beaten[doubtful[self._set.contains(columns[:, doubtful])]] = False
         return beaten
 
     def _settle(self) -> None:
@@ -208,7 +216,8 @@ class Archive:
         if front.size > self.limit:
             raise FrontTooLarge(
                 f"the front must have at most {self.limit:,} distinct vectors, but {front.size:,} are found "
-                "so far; ask for the best designs of one objective (--top), or use fewer or coarser objectives"
+                "so far; ask for an epsilon-front (--epsilon 0.01), for one objective and its best designs (--top), "
+                "or use fewer or coarser objectives"
             )
         if self.keep_ties and ties[front].sum() > self.limit:
             raise FrontTooLarge(
@@ -221,6 +230,7 @@ class Archive:
             kept[front] = True
             self._tied = positions[order][np.repeat(kept, ties)]
         self._columns = columns[:, leaders]
+        self._set = None
         self._positions = positions[leaders]
         self._ties = ties[front]
         self._pending, self._held = [], 0

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.study.vectorset import VectorSet
+
 __all__ = ["Guard"]
 
 _CELLS = 2**20
@@ -55,9 +57,7 @@ class Guard:
         self._table = table
         self._strides = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
         self._flat = np.ascontiguousarray(table).reshape(-1)
-        self._hashes = np.sort(_hashed(front))
-        self._bloom = np.zeros(2**16, dtype=np.bool_)
-        self._bloom[(self._hashes & np.uint64(0xFFFF)).astype(np.intp)] = True
+        self._set = VectorSet(np.ascontiguousarray(front.T))
 
     def dominates(self, lows: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of the lower bounds (k, n) are ruled out."""
@@ -71,29 +71,14 @@ class Guard:
         beaten: NDArray[np.bool_] = self._flat.take(place) <= shifted[self._last]
         if self.epsilon:
             return beaten
-        return self._unless_equal(lows, beaten)
+        # What equals a vector of the front ties with it.
+        doubtful = np.flatnonzero(beaten)
+        beaten[doubtful[self._set.contains(lows[:, doubtful])]] = False
+        return beaten
 
     def holds(self, values: NDArray[np.float64]) -> bool:
         """Whether all of these vectors (n, k) are on the front itself."""
-        if not len(self.front) or not len(values):
-            return not len(values)
-        everywhere = np.ones(len(values), dtype=np.bool_)
-        return not self._unless_equal(np.ascontiguousarray(values.T), everywhere).any()
-
-    def _unless_equal(self, lows: NDArray[np.float64], beaten: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """``beaten`` without the bounds that equal a vector of the front: their designs tie with it."""
-        hashes = _hashed(lows.T)
-        doubtful = np.flatnonzero(beaten & self._bloom[(hashes & np.uint64(0xFFFF)).astype(np.intp)])
-        if doubtful.size:
-            own = hashes[doubtful]
-            at = np.minimum(np.searchsorted(self._hashes, own), len(self._hashes) - 1)
-            same = doubtful[self._hashes[at] == own]
-            if same.size:
-                rows = {row.tobytes() for row in self.front}
-                for index, row in zip(same.tolist(), np.ascontiguousarray(lows[:, same].T), strict=True):
-                    if row.tobytes() in rows:
-                        beaten[index] = False
-        return beaten
+        return not len(values) or (len(self.front) > 0 and bool(self._set.contains(values.T).all()))
 
 
 def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
@@ -107,14 +92,3 @@ def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
             edges[own] = values[own][chosen]
         left //= len(edges[own]) + 1
     return edges
-
-
-def _hashed(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """A hash of each vector (n, k); equal vectors have equal hashes."""
-    hashes = np.zeros(len(rows), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for column in (rows + 0.0).T:
-            bits = np.ascontiguousarray(column).view(np.uint64)
-            hashes = (hashes ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-            hashes ^= hashes >> np.uint64(29)
-    return hashes

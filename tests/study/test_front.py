@@ -265,7 +265,7 @@ def test_archive_refuses() -> None:
     with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
         archive.add([[0.0]], [0])
     for positions in ([0, 1], [0.5], [2**63]):
-        with pytest.raises(ValueError, match="positions must be 1 int64"):
+        with pytest.raises(ValueError, match="positions must"):
             archive.add([[0.0, 0.0]], positions)
     with pytest.raises(ValueError, match="agree"):
         archive.merge(Archive(3))
