@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -20,9 +21,11 @@ from dse.study.certificate import (
     DOMINATED,
     END,
     FRAME,
+    JUDGED,
     LENGTH,
     MAGIC,
     OPEN,
+    OUTSIDE,
     RULES,
     TAIL,
     Axis,
@@ -31,8 +34,10 @@ from dse.study.certificate import (
 from dse.study.certified import Claim, check_certificate
 from dse.study.proofs import Findings
 from dse.study.replay import Certificate, Replay
+from dse.study.result import FrontPoint
 from tests.randomspaces import problem as random_problem
 from tests.study.certifying import Branching, certify
+from tests.study.problems import Build
 
 
 def checked(folder: Path, claim: Claim, boxes: int = 10_000, seed: int = 0) -> Findings:
@@ -184,6 +189,69 @@ def test_another_file_with_a_right_checksum_is_seen(tmp_path: Path) -> None:
     ]
 
 
+def test_rows_that_overlap_are_seen(tmp_path: Path) -> None:
+    """A batch of two rows whose first is expanded twice, in place of the second."""
+    build = Build().dimension("a", [1.0, 2.0]).dimension("b", [1.0, 2.0])
+    problem = build.metric("cost", "a * b").minimize("cost").problem()
+    for second, broken in ((1, False), (0, True)):
+        recorder = Recorder(tmp_path, problem, problem.everything)
+        recorder.begin([Axis(0, 2, 1), Axis(1, 2, 1)])
+        recorder.frame(0, 0, np.array([[OPEN, OPEN]], dtype=np.uint8))
+        recorder.frame(1, 0, np.array([[JUDGED, DOMINATED]], dtype=np.uint8))
+        recorder.frame(1, second, np.array([[DOMINATED, DOMINATED]], dtype=np.uint8))
+        accounting = {
+            "outside": 0,
+            "evaluated": 1,
+            "illegal_by": {},
+            "pruned_by": {"dominated by the front": 3},
+        }
+        stored = {"certificate": recorder.finish(), "accounting": accounting}
+        point = FrontPoint(0, {"a": 1.0, "b": 1.0}, {"cost": 1.0}, {})
+        found = checked(tmp_path, Claim(problem, problem.everything, stored, [point], 0.0, 0, 0))
+        assert bool(found.broken) == broken
+        assert (
+            not broken or "frame 2 expands rows 0 to 1 of batch 1, which are not all there" in found.broken[0]
+        )
+
+
+@pytest.mark.parametrize("boxes", [0, 100])
+def test_judged_boxes_are_judged_again_one_and_all(tmp_path: Path, boxes: int) -> None:
+    build = Build().dimension("a", [1.0, 2.0, 3.0, 4.0]).rule("three", "a != 3").team("two", where="a != 2")
+    problem = build.metric("cost", "a").metric("other", "-a").minimize("cost").minimize("other").problem()
+    rules, point = [RULES], FrontPoint(0, {"a": 1.0}, {"cost": 1.0, "other": -1.0}, {})
+    last = FrontPoint(3, {"a": 4.0}, {"cost": 4.0, "other": -4.0}, {})
+    two = FrontPoint(1, {"a": 2.0}, {"cost": 2.0, "other": -2.0}, {})
+    for codes, points, team, said in (
+        ([JUDGED, OUTSIDE, *rules, JUDGED], [point, last], "two", ""),
+        ([JUDGED, JUDGED, *rules, JUDGED], [point, two, last], "all", ""),
+        ([JUDGED, JUDGED, *rules, JUDGED], [point, last], "two", "a design that is outside or illegal: a=2"),
+        ([JUDGED, OUTSIDE, JUDGED, JUDGED], [point, last], "two", "a design that is outside or illegal: a=3"),
+        ([JUDGED, JUDGED, *rules, JUDGED], [point, last], "all", "a judged design belongs on the front and is not there: a=2"),
+        ([JUDGED, OUTSIDE, *rules, DOMINATED], [point, last], "two", "the certificate judged none"),
+    ):  # fmt: skip
+        own = problem.team(team)
+        recorder = Recorder(tmp_path, problem, own)
+        recorder.begin([Axis(0, 4, 1)])
+        recorder.frame(0, 0, np.array([codes], dtype=np.uint8))
+        accounting = {
+            "outside": codes.count(OUTSIDE),
+            "evaluated": codes.count(JUDGED),
+            "illegal_by": {"three": codes.count(RULES)},
+            "pruned_by": {"dominated by the front": codes.count(DOMINATED)},
+        }
+        stored = {"certificate": recorder.finish(), "accounting": accounting}
+        found = checked(tmp_path, Claim(problem, own, stored, points, 0.0, 0, 0), boxes)
+        assert bool(found.broken) == bool(said), (codes, found)
+        assert not said or any(said in line for line in found.broken), found.broken
+
+
+def test_a_list_of_the_best_that_is_not_full_lets_nothing_be_discarded(tmp_path: Path) -> None:
+    claim = sample(tmp_path, top=3)
+    assert claim.front.worst == claim.best[-1][0]
+    assert replace(claim, top=4).front.worst == math.inf
+    assert replace(claim, top=0).front.worst == -math.inf
+
+
 def swap(items: list[Any], a: int, b: int) -> None:
     items[a], items[b] = items[b], items[a]
 
@@ -215,6 +283,8 @@ STRUCTURE: dict[str, tuple[Callable[[File], object], str]] = {
     "an axis dropped": (lambda f: f.header["axes"].pop(), "name every place|cut off|no code|fixed|absent"),
     "another stride": (lambda f: f.header["axes"][0].__setitem__(2, 7), "do not name every place"),
     "another size": (lambda f: f.header["axes"][1].__setitem__(1, 50), "do not name|cut off|not all there|nothing"),
+    "fewer places": (lambda f: f.header["axes"][0].__setitem__(1, 4), "do not name|cut off|not all there"),
+    "an axis that is too short": (lambda f: f.header["axes"][-1].__setitem__(1, 1), "do not name every place"),
     "axes that are no numbers": (lambda f: f.header.update(axes="x"), "has no axes, width or epsilon"),
     "no width": (lambda f: f.header.pop("width"), "has no axes, width or epsilon"),
     "another format": (lambda f: f.header.update(format=2), "is no certificate of format 1"),
@@ -290,6 +360,7 @@ def test_a_wrong_reason_is_seen_just_when_it_is_wrong(tmp_path: Path, first: int
             found = checked(tmp_path, changed)
             right = branching.right(to, digits, axes)
             assert (not found.broken) == right, (seed, number, code, to, digits, found.broken)
+            assert not any("does not agree" in line for line in found.broken)
             seen[right] += code != to
             recoded(file, number, code)
             branching.designs[code] += size
