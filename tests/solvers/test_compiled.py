@@ -13,7 +13,7 @@ from dse.errors import DseError, InputError
 from dse.evaluation.compiled import engine, facts, loops, nest
 from dse.problem import Problem, Team
 from dse.problem.library import load
-from dse.solvers import compiled, exhaustive
+from dse.solvers import compiled, exhaustive, working
 from dse.solvers.exhaustive import Exhaustive
 from dse.study.diagnosis import exact_result
 from dse.study.exact import ExactRun, run_exact
@@ -58,7 +58,7 @@ def assert_same(found: Problem, team: Team, room: int = 0, **options: Any) -> bo
     """That NumPy and compiled loops leave the same; whether the problem could be compiled."""
     expected = everything(found, team, run(found, team, NUMPY, keep=9, seed=3, **options))
     with pytest.MonkeyPatch.context() as patch:  # buffers that fill again and again, pieces of one turn
-        patch.setattr(compiled, "_ROOM", room or SIZES.choice([1, 2, 7, 64, 8192]))
+        patch.setattr(working, "_ROOM", room or SIZES.choice([1, 2, 7, 64, 8192]))
         patch.setattr(compiled, "_SECONDS", SIZES.choice([0.0, 0.03]))
         try:
             made = run(found, team, COMPILED, keep=9, seed=3, **options)
@@ -270,9 +270,11 @@ def test_large_spaces_are_compiled_unless_it_is_off(monkeypatch: pytest.MonkeyPa
     for off in ("off", False):
         run(found, found.everything, {"jit": off})
     assert len(seen) == 1
-    run(found, found.everything, {"jit": True})
+    run(found, found.everything, {"jit": "auto"})
     assert len(seen) == 2
     assert seen[0] is seen[1]  # compiled once
+    run(found, found.everything, {"jit": True})
+    assert len(seen) == 3
 
 
 def test_another_value_of_the_option_is_refused() -> None:

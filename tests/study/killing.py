@@ -28,6 +28,7 @@ from dse.problem import Problem
 from dse.problem.library import load
 from dse.solvers import compiled as loops_solver
 from dse.solvers import pareto as solver
+from dse.solvers import working
 from dse.study import running
 from dse.study.identity import Coder
 from dse.study.storage import Storage
@@ -66,14 +67,14 @@ def pareto(folder: Path) -> None:
 
 def compiled(folder: Path) -> None:
     """The same by compiled loops, in small pieces with a pause after each."""
-    whole = loops_solver._Searching.take
+    whole = working.Searching.counted
 
-    def take(self: loops_solver._Searching, turns: int) -> Callable[[Tally], None]:
+    def counted(self: working.Searching) -> Callable[[Tally], None]:
         time.sleep(0.01)
-        found: Callable[[Tally], None] = whole(self, turns)
+        found: Callable[[Tally], None] = whole(self)
         return found
 
-    loops_solver._Searching.take = take
+    working.Searching.counted = counted
     loops_solver._SECONDS = 0.0
     loops.PIECE = 2**16
     running.SAVED_EVERY = 0.02

@@ -135,12 +135,14 @@ def _no_finished_trial_is_run_again(folder: Path, lives: list[dict[str, Any]]) -
 
 
 @pytest.mark.parametrize(
-    ("kind", "kills", "seed"), [("exact", 20, 3), ("pareto", 20, 4), ("compiled", 10, 5)]
+    ("kind", "kills", "most", "seed"), [("exact", 20, 1, 3), ("pareto", 20, 1, 4), ("compiled", 10, 4, 5)]
 )
-def test_a_killed_exact_search_ends_the_same(tmp_path: Path, kind: str, kills: int, seed: int) -> None:
+def test_a_killed_exact_search_ends_the_same(
+    tmp_path: Path, kind: str, kills: int, most: int, seed: int
+) -> None:
     if kind == "compiled":
         pytest.importorskip("llvmlite")
-    lives = killed_and_undisturbed(tmp_path, kind, kills, 1, seed)
+    lives = killed_and_undisturbed(tmp_path, kind, kills, most, seed)
     done = [life["before"][0] for life in lives]
     assert done == sorted(done)
     assert len(set(done)) > 2  # the kills are spread over the run

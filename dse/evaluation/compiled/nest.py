@@ -243,17 +243,6 @@ class Memory:
         found: NDArray[np.int64] = self.rows[buffer][:count].copy()
         return found
 
-    def forget(self) -> None:
-        """Empty all buffers and counts, after a piece that was broken off."""
-        for name in self.rows:
-            self.set(f"{name}.count", 0)
-        self.counts()
-        for noted in self.present.values():
-            noted[:] = 0
-        if self.grid is not None:
-            self.tie_counts[:] = 0
-            self.tie_firsts[:] = _LARGEST
-
     def seen(self, most: int) -> dict[int, NDArray[np.bool_]]:
         """Per dimension of no more than ``most`` values, which places led to a feasible design since the last call."""
         found = {}
