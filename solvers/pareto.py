@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.errors import InputError
+from dse.evaluation.prepared import prepared
 from dse.problem import Problem, Team
 from dse.study.gap import Standing
 from dse.study.registry import unlisted
@@ -39,15 +40,9 @@ class Pareto(ExactSolver):
 
     def explore(self, search: ExactSearch) -> None:
         """Search box after box; with nothing feasible, go on for the nearest misses."""
-        tally = search.tally
-        plan = Plan(
-            search.problem,
-            search.team,
-            tally.seed,
-            _epsilon(search.options),
-            top=tally.best.limit,
-            objective=tally.objective,
-        )
+        problem, team, tally = search.problem, search.team, search.tally
+        settings = tally.seed, _epsilon(search.options), tally.best.limit, tally.objective
+        plan = prepared(problem, ("branching", team, *settings), lambda: Plan(problem, team, *settings))
         state = search.state or {}
         if "misses" not in state:
             self._search = Search(search, plan)
