@@ -77,7 +77,6 @@ class Plan:
         team: Team,
         seed: int,
         epsilon: float = 0.0,
-        *,
         top: int = 0,
         objective: int = 0,
     ) -> None:
