@@ -321,6 +321,9 @@ def test_what_cannot_be_listed_is_refused_in_a_sentence() -> None:
     for solver in (Exhaustive(), Pareto()):
         for found, word in ((large, "1e+90"), (continuous, "'d0' is continuous"), (measured, "measured")):
             reason = solver.refuse(found, found.everything)
+            if found is large and isinstance(solver, Pareto):
+                assert reason is None  # boxes are never listed, so any number of designs will do
+                continue
             assert reason is not None
             assert word in reason
     narrow = large.everything.freed(frozenset(), large.names)
