@@ -202,3 +202,10 @@ def test_conditions_that_always_hold_are_not_asked() -> None:
     assert [(c.line, c.support) for c in demands.conditions] == [(1, 2)]
     assert not demands.requirements
     assert not demands.fallible
+
+
+def test_expressions_of_any_depth_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "_TABULATED", 1)
+    lets = {"l0": "a + b"} | {f"l{at}": f"l{at - 1} + a / (b + {at % 5})" for at in range(1, 700)}
+    found = base(lets=lets, metrics={"x": {"expr": "l699", "unit": 1}})
+    assert Nest(found, found.everything).searching.length

@@ -81,10 +81,19 @@ class Coder:
 
     def value(self, n: int) -> Operand:
         """The operand of a node; writes what is missing to compute it."""
-        found = self._values.get(n)
-        if found is None:
-            found = self._values[n] = self._constant(n) or self._table(n) or self._computed(n)
-        return found
+        pending, seen = [n], set()  # no recursion: an expression may be thousands of operations deep
+        while pending:
+            top = pending[-1]
+            found = self._values.get(top)
+            if found is None and top not in seen:
+                found = self._constant(top) or self._table(top)
+                seen.add(top)
+                if found is None:
+                    pending += self.graph[top].args
+                    continue
+            self._values[top] = found or self._computed(top)
+            pending.pop()
+        return self._values[n]
 
     # -- tables -----------------------------------------------------------------------------------
 
@@ -164,7 +173,7 @@ class Coder:
         level = self.level(mask)
         if node.op == "dimension":
             return Operand(self.load(self.facts.dimension(node.data), mask))
-        args = [self.value(a) for a in node.args]
+        args = [self._values[a] for a in node.args]
         if node.op == "alias":
             return args[0]
         if node.op == "position":

@@ -123,12 +123,14 @@ class Demands:
 
     def _parts(self, line: int, node: int) -> Iterator[Condition]:
         """``a and b`` holds where both do; so they are asked one by one."""
-        found = self.facts.graph[node]
-        if found.op in ("and", "alias"):
-            for arg in found.args:
-                yield from self._parts(line, arg)
-        else:
-            yield Condition(line, self.facts.supports[node], node)
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            found = self.facts.graph[part]
+            if found.op in ("and", "alias"):
+                pending += reversed(found.args)
+            else:
+                yield Condition(line, self.facts.supports[part], part)
 
     def _union(self, boxes: tuple[Box, ...]) -> Condition:
         support, sides = 0, []

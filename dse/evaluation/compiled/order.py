@@ -23,6 +23,9 @@ __all__ = ["Sample", "best_order", "first_order"]
 _SAMPLE = 4096
 _SEED = 20_231
 _ROUNDS = 40
+_MOVES = 400  # tried in a round
+_FATES = 256  # of a sample's designs that are told apart
+_ELEMENTS = 1_000_000  # of arrays while orders are compared
 _LOOP, _QUERY = 2.0, 25.0  # operations of a turn of a loop, and of one look into the guards
 _COSTS = {"div": 4.0, "sqrt": 6.0, "floor": 2.0, "ceil": 2.0, "alias": 0.0, "const": 0.0, "input": 0.0}
 
@@ -118,9 +121,12 @@ class _Costs:
         late += [objectives[at] for at in demands.unbounded] + [c.support for c in demands.conditions]
         self.late = self._rows(late)
         fates, counts = np.unique(np.column_stack([sample.broken, sample.lost]), axis=0, return_counts=True)
+        common = np.argsort(-counts, kind="stable")[:_FATES]
+        fates, counts = fates[common], counts[common]
         self.broken, self.lost = fates[:, :-1], fates[:, -1]
         self.shares = counts / counts.sum()
         self.least = 0.3 / counts.sum()
+        self.size = max(1, len(dims)) * len(self.masks) + fates.size
 
     def _rows(self, masks: Sequence[int]) -> NDArray[np.bool_]:
         rows = [[mask >> d & 1 for d in self.dims] for mask in masks]
@@ -133,6 +139,11 @@ class _Costs:
 
     def of(self, levels: NDArray[np.int64]) -> NDArray[np.float64]:
         """The costs of orders; ``levels`` (m, dimensions) are 1 (outermost) and up."""
+        at_once = max(1, _ELEMENTS // self.size)
+        parts = [self._of(levels[at : at + at_once]) for at in range(0, len(levels), at_once)]
+        return np.concatenate(parts)
+
+    def _of(self, levels: NDArray[np.int64]) -> NDArray[np.float64]:
         m, depth = levels.shape
         rows = np.arange(m)[:, None]
         turns = np.zeros((m, depth + 1))
@@ -202,6 +213,7 @@ def best_order(facts: Facts, demands: Demands, sample: Sample) -> list[int]:
 def _improved(costs: _Costs, order: list[int]) -> tuple[float, list[int]]:
     """Move one loop at a time, the move that saves most, until none does."""
     n = len(order)
+    rng = np.random.default_rng(_SEED)
     cost = float(costs.of(_levels_of([order]))[0])
     for _ in range(_ROUNDS):
         moved = []
@@ -210,6 +222,8 @@ def _improved(costs: _Costs, order: list[int]) -> tuple[float, list[int]]:
             moved += [[*rest[:to], order[at], *rest[to:]] for to in range(n) if to != at]
         if not moved:
             break
+        if len(moved) > _MOVES:
+            moved = [moved[at] for at in rng.choice(len(moved), _MOVES, replace=False)]
         found = costs.of(_levels_of(moved))
         least = int(found.argmin())
         if found[least] >= cost * 0.999:
