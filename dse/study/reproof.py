@@ -38,9 +38,13 @@ FEW = 2_048
 MANY = 65_536
 """The same when that was not enough; and designs of a box that are decided one by one."""
 
-PARTS = 96
-"""Parts that a box may be cut into before it is left open."""
+PARTS = 384
+"""Parts that one box may be cut into before it is left open; :data:`ALL_PARTS`, all boxes together."""
 
+ALL_PARTS = 20_000
+"""Parts beyond which the boxes that follow may be cut a few times only."""
+
+_LEAST = 8  # parts that any box may be cut into
 _SAMPLE = 256  # vectors looked at to find what beats many
 _PAIRS = 1 << 20  # so many comparisons are done at once
 _DRAWN = 4_096  # designs of a box that was left open, looked at for one that contradicts it
@@ -141,6 +145,7 @@ class Reprover:
             if allowed is not None and len(allowed) < len(hull)
         )
         self._relevant: dict[int, frozenset[int]] = {}
+        self._effort = ALL_PARTS
 
     def prove(self, code: int, boxes: Sequence[Box], numbers: Sequence[int]) -> list[Finding]:
         """Prove boxes of one code. Their ``numbers`` seed what is drawn at random."""
@@ -154,18 +159,21 @@ class Reprover:
 
     def _pieced(self, code: int, box: Box, number: int) -> Finding:
         """Prove one box whose quick bounds were too wide."""
-        parts, left = [box], PARTS
+        parts = [box]
+        left = allowed = max(_LEAST, min(PARTS, self._effort))
         while parts:
             part = parts.pop()
             if self._combinations(code, part) <= MANY:
                 if wrong := self._settled(code, part):
                     return Finding(False, wrong)
             elif not self._bounded(code, [part], MANY)[0] and not self._empty(code, part):
-                left -= 1
-                if left < 0:
+                if not left:
+                    self._effort -= allowed
                     return Finding(False, self._drawn(code, box, number))
+                left -= 1
                 cut = self._cut(code, part)
                 parts += [p for p, good in zip(cut, self._bounded(code, cut, FEW), strict=True) if not good]
+        self._effort -= allowed - left
         return PROVED
 
     # -- by bounds ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import optuna  # noqa: F401 - loaded once for all lives
 
@@ -27,8 +28,8 @@ from dse.evaluation.compiled import loops
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.solvers import compiled as loops_solver
-from dse.solvers import pareto as solver
 from dse.solvers import working
+from dse.solvers.branching import searching
 from dse.study import running
 from dse.study.identity import Coder
 from dse.study.storage import Storage
@@ -60,8 +61,15 @@ def exact(folder: Path, name: str = "exhaustive") -> None:
 
 
 def pareto(folder: Path) -> None:
-    """The same by the solver that prunes, in small pieces."""
-    solver._PIECE = 32
+    """The same by branch and bound, in small steps with a pause after each round."""
+    searching.CHILDREN = 1024
+    take = searching.Search._take
+
+    def slowly(self: searching.Search, *parts: Any) -> None:
+        time.sleep(0.002)
+        take(self, *parts)
+
+    searching.Search._take = slowly
     exact(folder, "pareto")
 
 
@@ -118,11 +126,14 @@ def finished(folder: Path) -> list[int]:
 
 
 def evaluated(folder: Path) -> int:
-    """How many designs the checkpoint of an exact search says were evaluated."""
+    """How many designs the checkpoint of an exact search says were evaluated or discarded."""
     if not (folder / "manifest.json").exists():
         return 0
     checkpoint = Storage(Coder(large()), folder).checkpoint()
-    return 0 if checkpoint is None else Tally.unpack(large(), checkpoint)[0].evaluated
+    if checkpoint is None:
+        return 0
+    tally = Tally.unpack(large(), checkpoint)[0]
+    return tally.evaluated + sum(tally.pruned.values())
 
 
 def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]:

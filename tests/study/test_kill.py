@@ -72,7 +72,8 @@ def run(folder: Path, kind: str, times: list[float]) -> list[dict[str, Any]]:
 
 
 def outputs(folder: Path) -> dict[str, bytes | str]:
-    found: dict[str, bytes | str] = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+    tables = (*folder.glob("*.csv"), *folder.glob("certificate.bin"))
+    found: dict[str, bytes | str] = {path.name: path.read_bytes() for path in tables}
     result = json.loads((folder / "result.json").read_text())
     del result["run"]
     return found | {"result.json": json.dumps(result, indent=1)}
