@@ -23,6 +23,8 @@ def standing(search: Search) -> Standing:
             boxes.feasible(frame)
             own = np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in boxes.objectives(frame)])
             lows.append(own[:, (own < np.inf).all(axis=0) & ~search.guard.dominates(own)])  # not NaN either
-    first = search.plan.start
-    gap = gap_of(search.problem, search.guard.front, np.concatenate(lows, axis=1).T, search.worst)
+    first, guard = search.plan.start, search.guard
+    if guard.epsilon:  # better designs than the front's may have been discarded
+        lows.append(guard.least.T)
+    gap = gap_of(search.problem, guard.front, np.concatenate(lows, axis=1).T, search.worst)
     return Standing(gap, first.values, first.positions)

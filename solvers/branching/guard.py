@@ -64,7 +64,11 @@ class Guard:
         n = lows.shape[1]
         if not len(self.front) or not n:
             return np.zeros(n, dtype=np.bool_)
-        shifted = lows if not self.epsilon else lows + self.epsilon * np.abs(lows) * (1.0 - 1e-9)
+        shifted = lows
+        if self.epsilon:
+            with np.errstate(invalid="ignore"):  # of -inf, which stays what it is
+                reach = lows + self.epsilon * np.abs(lows) * (1.0 - 1e-9)
+            shifted = np.where(np.isinf(lows), lows, reach)
         place = np.zeros(n, dtype=np.intp)
         for i, edges, stride in zip(self._axes, self._edges, self._strides, strict=True):
             place += np.searchsorted(edges, shifted[i], side="right") * stride
@@ -75,6 +79,15 @@ class Guard:
         doubtful = np.flatnonzero(beaten)
         beaten[doubtful[self._set.contains(lows[:, doubtful])]] = False
         return beaten
+
+    @property
+    def least(self) -> NDArray[np.float64]:
+        """Lower bounds (f, k) of what each vector of the front rules out."""
+        if not self.epsilon:
+            return self.front
+        least = self.front / np.where(self.front > 0.0, 1.0 + self.epsilon, 1.0 - self.epsilon)
+        found: NDArray[np.float64] = least - (np.abs(least) * 2.0**-48 + 1e-300)
+        return found
 
     def holds(self, values: NDArray[np.float64]) -> bool:
         """Whether all of these vectors (n, k) are on the front itself."""
