@@ -14,7 +14,7 @@ from dse.study.solver import ExactSearch, ExactSolver
 
 from .branching.gap import standing
 from .branching.misses import Misses
-from .branching.searching import Plan, Search
+from .branching.searching import Plan, Search, Settings
 
 __all__ = ["Pareto"]
 
@@ -41,8 +41,8 @@ class Pareto(ExactSolver):
     def explore(self, search: ExactSearch) -> None:
         """Search box after box; with nothing feasible, go on for the nearest misses."""
         problem, team, tally = search.problem, search.team, search.tally
-        settings = tally.seed, _epsilon(search.options), tally.best.limit, tally.objective
-        plan = prepared(problem, ("branching", team, *settings), lambda: Plan(problem, team, *settings))
+        settings = Settings(tally.seed, _epsilon(search.options), tally.best.limit, tally.objective)
+        plan = prepared(problem, ("branching", team, settings), lambda: Plan(problem, team, settings))
         state = search.state or {}
         if "misses" not in state:
             self._search = Search(search, plan)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes
-from dse.evaluation.positions import as_integer
+from dse.evaluation.positions import Numbering, as_integer
 from dse.problem import Problem, Team
 from dse.study.dominance import covered
 from dse.study.solver import ExactSearch
@@ -27,7 +27,7 @@ from .judging import Points
 from .ordering import improved_order, sampled_order
 from .seeding import seeds
 
-__all__ = ["Batch", "Plan", "Search"]
+__all__ = ["Batch", "Plan", "Search", "Settings"]
 
 CHILDREN = 65_536
 """Children looked at in one step: arrays of that many numbers stay in a processor's cache."""
@@ -64,6 +64,15 @@ class Batch:
         return cls(number, start, rows)
 
 
+class Settings(NamedTuple):
+    """What is asked of a search: ``seed`` of what is random, ``epsilon``, and the ``top`` designs of an objective."""
+
+    seed: int
+    epsilon: float
+    top: int
+    objective: int
+
+
 class Plan:
     """What the search of a problem needs, and does not change while it runs.
 
@@ -71,21 +80,13 @@ class Plan:
     ``estimate`` is how many boxes the search is likely to look at.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        team: Team,
-        seed: int,
-        epsilon: float = 0.0,
-        top: int = 0,
-        objective: int = 0,
-    ) -> None:
+    def __init__(self, problem: Problem, team: Team, settings: Settings) -> None:
         self.boxes = Boxes(problem, team)
         self.points = Points(self.boxes)
-        self.epsilon = epsilon
-        rng = np.random.default_rng(seed)
-        self.start = seeds(self.boxes, self.points, rng, top=top, objective=objective)
-        guard = Guard(self.start.values, epsilon)
+        self.epsilon = settings.epsilon
+        rng = np.random.default_rng(settings.seed)
+        self.start = seeds(self.boxes, self.points, rng, top=settings.top, objective=settings.objective)
+        guard = Guard(self.start.values, self.epsilon)
         order = sampled_order(self.boxes, guard, rng)
         order, self.estimate = improved_order(self.boxes, order, guard, rng)
         self.tree = Tree(self.boxes, order)
@@ -167,6 +168,20 @@ class Search:
         return self.tree.expand(step.rows, guard, wanted=wanted)
 
     def _wanted(self) -> Wanted | None:
+        """What keeps a box although the front beats it: it may hold a design that is to be listed."""
+        ranked, begun = self._ranked(), self._begun if self.plan.epsilon else None
+        if ranked is None or begun is None:
+            return ranked or begun
+        return lambda lows, columns: ranked(lows, columns) | begun(lows, columns)
+
+    def _begun(self, lows: NDArray[np.float64], columns: Mapping[int, NDArray[np.intp]]) -> NDArray[np.bool_]:
+        """Which boxes hold a design that the search began with: within epsilon, each of those rules out its own box."""
+        axes = self.tree.order[: len(columns)]
+        numbering = Numbering([self.tree.grid.axes[axis].size for axis in axes])
+        own = numbering.positions([self.tree.grid.digits(self.plan.start.places, axis) for axis in axes])
+        return np.isin(numbering.positions([columns[axis] for axis in axes]), own)
+
+    def _ranked(self) -> Wanted | None:
         """What keeps a box that may hold one of the best designs of one objective, when those are to be listed."""
         tally = self.search.tally
         if not tally.best.limit:

@@ -28,12 +28,14 @@ _PAIRS = 60  # moves in two dimensions tried from each
 class Seeds(NamedTuple):
     """Feasible designs to begin with.
 
-    ``values`` (f, k) are vectors that are non-dominated among themselves, ``positions`` (f,) where they are, ``worst``
+    ``values`` (f, k) are vectors that are non-dominated among themselves, ``places`` (dimensions, f) and ``positions``
+    (f,) where they are, ``worst``
     (k,) the worst values of all that were tried, ``best`` the last of the best designs of one objective, value and
     position, when those are asked for and as many were found.
     """
 
     values: NDArray[np.float64]
+    places: NDArray[np.int64]
     positions: Positions
     worst: NDArray[np.float64]
     best: tuple[float, Any] | None
@@ -83,10 +85,11 @@ class _Found:
     def seeds(self) -> Seeds:
         """What came of it."""
         values, ids, _ = self.archive.to_arrays()
-        places = np.array([self.known[number] for number in ids.tolist()], dtype=np.int64)
-        positions = self.points.positions(list(places.reshape(-1, len(self.sizes)).T))
+        rows = np.array([self.known[number] for number in ids.tolist()], dtype=np.int64)
+        places = rows.reshape(-1, len(self.sizes)).T
+        positions = self.points.positions(list(places))
         last = list(self.best.items())[-1] if self.top and len(self.best) == self.top else None
-        return Seeds(values, positions, self.worst, None if last is None else (last[1], last[0]))
+        return Seeds(values, places, positions, self.worst, None if last is None else (last[1], last[0]))
 
 
 def seeds(

@@ -29,8 +29,8 @@ __all__ = ["command", "report"]
     "--epsilon",
     type=click.FloatRange(min=0.0, max=1.0, max_open=True),
     metavar="SHARE",
-    help="A smaller front, found sooner: every feasible design has a point on it that is worse by at most this share in "
-    "every objective, such as 0.01.",
+    help="A front found sooner: every feasible design has a point on it that is worse by at most this share in every "
+    "objective, such as 0.01.",
 )
 @click.option(
     "--certificate",

@@ -68,6 +68,12 @@ class Grid:
             found.append(place)
         return found
 
+    def digits(self, places: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+        """The digits (n,) along an axis of designs given by their places (dimensions, n)."""
+        own = self.axes[axis]
+        found: NDArray[np.int64] = places[own.dimension] // own.stride
+        return found if axis == self.own[own.dimension][0] else found % own.size
+
     def places_of(self, position: int) -> tuple[int, ...]:
         """The places on the hull, per dimension, of the design at a position; the first dimension is slowest."""
         places = []

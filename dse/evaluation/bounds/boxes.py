@@ -7,7 +7,6 @@ does not matter.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,10 +50,7 @@ class Frame:
         found = self._places.get(keys)
         if found is None:
             last = self.columns[keys[-1]]
-            if len(keys) == 1:
-                found = last
-            else:
-                found = self._place(keys[:-1]) * self.sizes[keys[-1]] + last
+            found = last if len(keys) == 1 else self._place(keys[:-1]) * self.sizes[keys[-1]] + last
             self._places[keys] = found
         return found
 
