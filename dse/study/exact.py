@@ -122,7 +122,8 @@ def run_exact(
     search = ExactSearch(problem, team, tally, state, workers, on_tick, certificate, options or {})
     status: Literal["complete", "stopped"] = "complete"
     try:
-        solver.explore(search)
+        if all(team.hull(problem.sizes)):  # a team may have no design at all
+            solver.explore(search)
     except _Stop:
         status = "stopped"
     known = solver.standing(search) if status == "stopped" else None
