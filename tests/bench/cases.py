@@ -17,14 +17,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.bench.measuring import ROOT
+from tests.bench.measuring import ROOT, Missing
 from tests.bench.sources import problem_of
 
 LISTED = 50_000  # vectors of a front that are handed back
-
-
-class Missing(Exception):
-    """A peer is not installed, or the case is over its limit; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,7 @@ def run(case: Case) -> Outcome:
 
     Raises:
         Missing: it took longer than its limit.
+        CalledProcessError: it broke off.
     """
     return Outcome(**child("cases", asdict(case), case.limit))
 
@@ -80,6 +77,7 @@ def child(module: str, request: Mapping[str, Any], limit: float = 300.0) -> dict
 
     Raises:
         Missing: it says so, or it took longer than ``limit`` seconds.
+        CalledProcessError: it broke off; what it said is on standard error.
     """
     command = [sys.executable, "-m", f"tests.bench.{module}", json.dumps(request)]
     try:

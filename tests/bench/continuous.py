@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tests.bench.cases import Case, Missing, run
-from tests.bench.measuring import Line, Options, main, timed
+from tests.bench.cases import Case, run
+from tests.bench.measuring import Line, Missing, Options, main, timed
 from tests.bench.peers import Designs, Found, shown, tried
 from tests.bench.sources import problem_of
 from tests.bench.truth import compared

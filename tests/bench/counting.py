@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.cases import Missing, child, peak
-from tests.bench.measuring import Line, Options, main, number
+from tests.bench.cases import child, peak
+from tests.bench.measuring import Line, Missing, Options, main, number
 from tests.bench.sources import neutral, problem_of
 
 LIMIT = 20.0  # seconds for the peer; a space that takes it longer is faster here by more than it says

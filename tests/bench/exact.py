@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.bench.cases import Case, Missing, Outcome, per_tenfold, run
-from tests.bench.measuring import Line, Options, main, timed
+from tests.bench.cases import Case, Outcome, per_tenfold, run
+from tests.bench.measuring import Line, Missing, Options, main, timed
 from tests.bench.peers import Found, shown, tried
 from tests.bench.truth import compared
 

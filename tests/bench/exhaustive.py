@@ -8,9 +8,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from tests.bench.cases import Case, Missing, Outcome, run
+from tests.bench.cases import Case, Outcome, run
 from tests.bench.generator import Shape
-from tests.bench.measuring import Line, Options, main, timed
+from tests.bench.measuring import Line, Missing, Options, main, timed
 from tests.bench.peers import Found, shown, tried
 from tests.bench.truth import compared
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.bench.cases import Case, Missing, Outcome, per_tenfold, run
+from tests.bench.cases import Case, Outcome, per_tenfold, run
 from tests.bench.generator import Shape
-from tests.bench.measuring import Line, Options, main
+from tests.bench.measuring import Line, Missing, Options, main
 from tests.bench.peers import shown, tried
 
 BASE = Shape(size=1e8, depth=3, objectives=2, constraints=2, tightness=0.5)

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("dse-engine", "numpy", "llvmlite", "optuna", "pymoo", "moocore", "python-constraint2")
+
+
+class Missing(Exception):
+    """A peer is not installed, or something took longer than its limit; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +225,13 @@ def main(document: str | None, lines: Lines) -> None:
     options = Options(asked.data, asked.quick, asked.runs, asked.seen)
     about = machine()
     found = []
-    for line in lines(options):
-        found.append(line)
-        print(f"{line.what}: {' '.join(line.cells()[2:])}", file=sys.stderr, flush=True)
+    try:
+        for line in lines(options):
+            found.append(line)
+            print(f"{line.what}: {' '.join(line.cells()[2:])}", file=sys.stderr, flush=True)
+    except (Missing, subprocess.CalledProcessError) as error:
+        # A measured process that broke off says why on standard error; what came before it still counts.
+        found.append(Line(f"the rest of {Path(sys.argv[0]).stem}", None, wrong=str(error)))
     for text in table(found):
         print(text)
     if asked.json:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.bench.cases import Case, Missing, run
+from tests.bench.cases import Case, run
 from tests.bench.generator import Shape
-from tests.bench.measuring import Line, Options, main
+from tests.bench.measuring import Line, Missing, Options, main
 from tests.bench.peers import Found, tried
 
 BAR = 500.0

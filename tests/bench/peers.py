@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 import time
 import warnings
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.bench.cases import Missing, child, peak
+from tests.bench.cases import child, peak
+from tests.bench.measuring import Missing
 from tests.bench.sources import neutral, problem_of
 
 if TYPE_CHECKING:
@@ -31,10 +33,14 @@ WORST = 1e30  # stands for an objective without a finite value
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a peer found: ``vectors`` (minimized) of its best feasible designs, ``unique`` designs that it evaluated."""
+    """What a peer found: ``vectors`` (minimized) of its best feasible designs, ``unique`` designs that it evaluated.
+
+    ``evaluating`` are the seconds that our evaluator took of its ``seconds``.
+    """
 
     peer: str
     seconds: float
+    evaluating: float
     evaluations: int
     unique: int
     vectors: list[list[float]]
@@ -76,6 +82,7 @@ class Designs:
         self.problem = problem
         self.limit = limit  # designs that count; a last population may have more
         self.evaluated = 0
+        self.seconds = 0.0
         self.names = problem.names
         self.sizes = problem.sizes
         self.judge = Judge(problem)
@@ -88,6 +95,7 @@ class Designs:
         """Objectives (n, k) and violations (n, rules + constraints + 1) of designs (n, dimensions)."""
         from dse.evaluation.verdict import condition_holds
 
+        began = time.perf_counter()
         n = len(rows)
         digits = dict(zip(self.names, np.ascontiguousarray(rows.T), strict=True))
         checks = self.rules.evaluate(digits)
@@ -102,6 +110,7 @@ class Designs:
         objectives = np.where(finite, outcomes.objectives, WORST)
         amounts = [*broken, *outcomes.violations.T, outcomes.failed | ~finite.all(axis=1)]
         violations = np.stack([np.asarray(amount, dtype=np.float64) for amount in amounts], axis=1)
+        self.seconds += time.perf_counter() - began
         return objectives, np.nan_to_num(violations, nan=1.0, posinf=WORST)
 
     def best(self) -> list[list[float]]:
@@ -213,7 +222,7 @@ def found(
         seconds = _pymoo(designs, evaluations, seed, min(population, evaluations))
     else:
         seconds = _optuna(_SAMPLERS[peer], designs, evaluations, seed)
-    return Found(peer, seconds, designs.evaluated, len(designs.seen), designs.best(), peak())
+    return Found(peer, seconds, designs.seconds, designs.evaluated, len(designs.seen), designs.best(), peak())
 
 
 def constraint_count(source: str) -> dict[str, Any]:
@@ -249,18 +258,20 @@ def shown(answer: Found | Missing, what: str, truth: Sequence[Sequence[float]] =
     """What a peer did, as the table prints it."""
     if isinstance(answer, Missing):
         return f"{what}: {answer}"
-    text = f"{what}: {answer.evaluations:,} evaluations in {answer.seconds:.3g} s"
+    text = f"{what}: {answer.evaluations:,} evaluations in {answer.seconds:.3g} s ({answer.evaluating:.2g} s evaluating)"
     if truth:
         text += f", {answer.hits(truth):,} of {len(truth):,} of the front"
     return text
 
 
 def tried(peer: str, source: str, evaluations: int, **more: Any) -> Found | Missing:
-    """:func:`ask`, with what keeps a peer from answering as the answer."""
+    """:func:`ask`, with what keeps a peer from answering as the answer; one that breaks off says why on stderr."""
     try:
         return ask(peer, source, evaluations, **more)
     except Missing as missing:
         return missing
+    except subprocess.CalledProcessError as error:
+        return Missing(f"broke off with exit code {error.returncode}")
 
 
 def best(vectors: Sequence[Sequence[float]]) -> float:

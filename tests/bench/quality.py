@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.bench.cases import Case, Missing, child, run
-from tests.bench.measuring import Line, Options, main
+from tests.bench.cases import Case, child, run
+from tests.bench.measuring import Line, Missing, Options, main
 from tests.bench.peers import Found, tried
 
 EVALUATIONS = 200
@@ -105,7 +105,7 @@ def lines(options: Options) -> Iterator[Line]:
     """The lines of the table."""
     sources = {name: name for name in shipped()}
     if not options.quick:
-        for name in ("training_1e7", "training_1e12"):
+        for name in ("camera_480", "training_1e7"):
             if source := options.reference(name):
                 sources[name] = source
     for name, source in sources.items():
