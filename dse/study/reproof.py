@@ -29,8 +29,9 @@ from dse.study.boxbounds import Box, BoxBounds
 from dse.study.certificate import DOMINATED, INFINITE, JUDGED, OUTSIDE, RULES
 from dse.study.replay import Tree
 from dse.study.result import design_text
+from dse.study.stated import Front
 
-__all__ = ["Finding", "Front", "Reprover"]
+__all__ = ["Finding", "Reprover"]
 
 FEW = 2_048
 """Combinations of a sub-expression's own dimensions that are enumerated at first."""
@@ -45,8 +46,6 @@ ALL_PARTS = 20_000
 """Parts beyond which the boxes that follow may be cut a few times only."""
 
 _LEAST = 8  # parts that any box may be cut into
-_SAMPLE = 256  # vectors looked at to find what beats many
-_PAIRS = 1 << 20  # so many comparisons are done at once
 _DRAWN = 4_096  # designs of a box that was left open, looked at for one that contradicts it
 
 
@@ -58,56 +57,6 @@ _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "holds": lambda condition, _: condition,
 }
-
-
-class Front(NamedTuple):
-    """What a discarded design must be worse than.
-
-    ``vectors`` (f, k) minimized. With ``top`` the best by objective number ``objective`` are listed, the last of them
-    at ``worst`` (minimized; inf when there are fewer): a design that may belong among them is not discarded.
-    """
-
-    vectors: NDArray[np.float64]
-    epsilon: float = 0.0
-    objective: int = 0
-    worst: float = -math.inf
-
-    def beats(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which vectors (n, k), or all above them, are discarded by the front."""
-        beaten = np.zeros(len(low), dtype=np.bool_)
-        left = np.flatnonzero(low[:, self.objective] > self.worst)
-        while len(left) * len(self.vectors) > _PAIRS:  # first by those that beat many
-            drawn = left[:: -(-len(left) // _SAMPLE)]
-            counts = self._pairs(low[drawn]).sum(axis=0)
-            if counts.max() < len(drawn) / 16:
-                break
-            guard = Front(self.vectors[counts.argmax()][None], self.epsilon)
-            own = guard._pairs(low[left])[:, 0]
-            beaten[left[own]] = True
-            left = left[~own]
-        step = max(1, _PAIRS // max(1, len(self.vectors)))
-        for first in range(0, len(left), step):
-            rows = left[first : first + step]
-            beaten[rows] = self._pairs(low[rows]).any(axis=1)
-        return beaten
-
-    def _pairs(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which vectors (n, k) which vector of the front discards: (n, f)."""
-        with np.errstate(invalid="ignore"):  # -inf has no reach
-            reach = low + self.epsilon * np.abs(low) if self.epsilon else low
-        below = np.ones((len(low), len(self.vectors)), dtype=np.bool_)
-        for at, own in enumerate(self.vectors.T):
-            below &= own <= reach[:, at, None]
-        if not self.epsilon:
-            equal = np.ones_like(below)
-            for at, own in enumerate(self.vectors.T):
-                equal &= own == low[:, at, None]
-            below &= ~equal
-        return below
-
-    def covers(self, vector: Sequence[float]) -> bool:
-        """Whether a vector equals one of the front, or is dominated by one."""
-        return bool((self.vectors <= np.array(vector)).all(axis=1).any())
 
 
 class Finding(NamedTuple):

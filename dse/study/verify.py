@@ -14,8 +14,8 @@ import numpy as np
 from dse.errors import DseError, StudyError, VerificationFailed
 from dse.evaluation import State, judge
 from dse.problem import Design, Problem, Team
+from dse.study.certified import BOXES, check_certificate
 from dse.study.dominance import nondominated
-from dse.study.certified import BOXES, Claim, check_certificate
 from dse.study.evaluating import is_measured
 from dse.study.files import csv_text
 from dse.study.identity import Coder, Membership
@@ -25,6 +25,7 @@ from dse.study.outputs import design_text, trial_columns, trial_rows
 from dse.study.proofs import Findings, check_result, read_result
 from dse.study.result import FrontPoint, Kept, Result, columns, point_row
 from dse.study.sampled import evaluated, measured_of
+from dse.study.stated import Stated
 from dse.study.study import Study
 from dse.study.trial import Trial
 
@@ -96,7 +97,7 @@ def verify(
         elif rebuilt.kept is not None:
             _check_kept(study, rebuilt.kept, designs, seed, found)
     if not found.broken:  # what a certificate bears out is a result that holds by itself
-        check_certificate(folder, _claim(study, manifest, stored, points), boxes, seed, found)
+        check_certificate(folder, _stated(study, manifest, stored, points), boxes, seed, found)
     if found.broken:
         listed = found.broken[:_LISTED]
         more = len(found.broken) - len(listed)
@@ -105,12 +106,12 @@ def verify(
     return Verification(folder, study.problem, tuple(found.held))
 
 
-def _claim(
+def _stated(
     study: Study, manifest: Manifest, stored: Mapping[str, Any], points: Sequence[FrontPoint]
-) -> Claim:
+) -> Stated:
     """What the study's certificate must bear out."""
     names = [o.name for o in study.problem.objectives]
-    return Claim(
+    return Stated(
         study.problem,
         study.team,
         stored,

@@ -32,8 +32,8 @@ from dse.study.certificate import (
     Recorder,
     reason_of,
 )
-from dse.study.certified import Claim
 from dse.study.result import FrontPoint
+from dse.study.stated import Stated
 
 __all__ = ["Branching", "Facts", "certify"]
 
@@ -263,7 +263,7 @@ class Branching:
                     if code not in (OPEN, ABSENT):
                         self.designs[code] += len(self.places((*digits, own), axes))
 
-    def claim(self, facts: Mapping[str, Any] | None) -> Claim:
+    def claim(self, facts: Mapping[str, Any] | None) -> Stated:
         """The result that the certificate belongs to."""
         points = []
         for vector in sorted(self.front):
@@ -277,7 +277,7 @@ class Branching:
             for value, index in self.best
         ]
         stored = {"certificate": facts, "accounting": self.accounting(), "best": best}
-        return Claim(self.problem, self.team, stored, points, self.epsilon, self.top, self.objective)
+        return Stated(self.problem, self.team, stored, points, self.epsilon, self.top, self.objective)
 
     def point(self, index: int, vector: Iterable[float], ties: int) -> FrontPoint:
         objectives = {o.name: v * o.sign for o, v in zip(self.problem.objectives, vector, strict=True)}
@@ -309,7 +309,7 @@ def certify(
     epsilon: float = 0.0,
     top: int = 0,
     objective: int = 0,
-) -> tuple[Branching, Claim]:
+) -> tuple[Branching, Stated]:
     """Search, leave ``certificate.bin`` in ``folder``, and return the search and what it claims."""
     branching = Branching(problem, team, draw, epsilon, top, objective)
     recorder = Recorder(folder, problem, team)

@@ -31,22 +31,23 @@ from dse.study.certificate import (
     Axis,
     Recorder,
 )
-from dse.study.certified import Claim, check_certificate
+from dse.study.certified import check_certificate
 from dse.study.proofs import Findings
 from dse.study.replay import Certificate, Replay
 from dse.study.result import FrontPoint
+from dse.study.stated import Stated
 from tests.randomspaces import problem as random_problem
 from tests.study.certifying import Branching, certify
 from tests.study.problems import Build
 
 
-def checked(folder: Path, claim: Claim, boxes: int = 10_000, seed: int = 0) -> Findings:
+def checked(folder: Path, claim: Stated, boxes: int = 10_000, seed: int = 0) -> Findings:
     found = Findings()
     check_certificate(folder, claim, boxes, seed, found)
     return found
 
 
-def random_certificate(seed: int, folder: Path, designs: int = 120) -> tuple[Branching, Claim]:
+def random_certificate(seed: int, folder: Path, designs: int = 120) -> tuple[Branching, Stated]:
     draw = random.Random(seed)
     problem = random_problem(seed, designs)
     team = draw.choice([problem.everything, *problem.teams.values()])
@@ -55,7 +56,7 @@ def random_certificate(seed: int, folder: Path, designs: int = 120) -> tuple[Bra
     return certify(problem, team, folder, draw, epsilon=epsilon, top=top, objective=objective)
 
 
-def sample(folder: Path, top: int = 0) -> Claim:
+def sample(folder: Path, top: int = 0) -> Stated:
     """A certificate with boxes of all kinds, of a dimension in two digits, with ties."""
     problem = random_problem(172, 200, 3)
     return certify(problem, problem.everything, folder, random.Random(172), top=top)[1]
@@ -123,7 +124,7 @@ class File:
             frames.append(Frame(batch, start, codes, depth))
             depths[len(frames)] = depth + 1
 
-    def write(self, folder: Path, claim: Claim) -> Claim:
+    def write(self, folder: Path, claim: Stated) -> Stated:
         """Replace the file; the claim that goes with it."""
         text = json.dumps(self.header).encode()
         data = MAGIC + LENGTH.pack(len(text)) + text
@@ -207,7 +208,7 @@ def test_rows_that_overlap_are_seen(tmp_path: Path) -> None:
         }
         stored = {"certificate": recorder.finish(), "accounting": accounting}
         point = FrontPoint(0, {"a": 1.0, "b": 1.0}, {"cost": 1.0}, {})
-        found = checked(tmp_path, Claim(problem, problem.everything, stored, [point], 0.0, 0, 0))
+        found = checked(tmp_path, Stated(problem, problem.everything, stored, [point], 0.0, 0, 0))
         assert bool(found.broken) == broken
         assert (
             not broken or "frame 2 expands rows 0 to 1 of batch 1, which are not all there" in found.broken[0]
@@ -240,7 +241,7 @@ def test_judged_boxes_are_judged_again_one_and_all(tmp_path: Path, boxes: int) -
             "pruned_by": {"dominated by the front": codes.count(DOMINATED)},
         }
         stored = {"certificate": recorder.finish(), "accounting": accounting}
-        found = checked(tmp_path, Claim(problem, own, stored, points, 0.0, 0, 0), boxes)
+        found = checked(tmp_path, Stated(problem, own, stored, points, 0.0, 0, 0), boxes)
         assert bool(found.broken) == bool(said), (codes, found)
         assert not said or any(said in line for line in found.broken), found.broken
 

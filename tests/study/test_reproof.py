@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from dse.problem import Problem
-from dse.study import reproof
+from dse.study import reproof, stated
 from dse.study.certificate import DOMINATED, INFINITE, JUDGED, OUTSIDE, RULES, Axis
 from dse.study.replay import Tree
-from dse.study.reproof import LEFT_OPEN, PROVED, Finding, Front, Reprover
+from dse.study.reproof import LEFT_OPEN, PROVED, Finding, Reprover
+from dse.study.stated import Front
 from tests.study.problems import Build
 
 # -- the front -------------------------------------------------------------------------------------
@@ -49,9 +50,9 @@ def test_many_vectors_are_compared_in_steps(monkeypatch: pytest.MonkeyPatch) -> 
     right = front.beats(low)
     assert 0 < np.count_nonzero(~right) < 5_000
     for pairs in (1 << 30, 10_000, 1_000):
-        monkeypatch.setattr(reproof, "_PAIRS", pairs)
+        monkeypatch.setattr(stated, "_PAIRS", pairs)
         assert (front.beats(low) == right).all()
-    monkeypatch.setattr(reproof, "_PAIRS", 1)
+    monkeypatch.setattr(stated, "_PAIRS", 1)
     assert right[:50].tolist() == [beaten(front, row) for row in low[:50].tolist()]
 
 
