@@ -40,9 +40,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a case took and found. ``seconds`` and ``compiling`` by run; ``peak`` in MB is that of the process."""
+    """What a case took and found. ``seconds``, ``cpu`` and ``compiling`` by run; ``peak`` in MB is that of the process."""
 
     seconds: list[float]
+    cpu: list[float]
     compiling: list[float]
     peak: float
     loading: float
@@ -153,6 +154,7 @@ def measured(case: Case) -> Outcome:
         if available():
             import llvmlite.binding  # noqa: F401
     seconds: list[float] = []
+    cpu: list[float] = []
     spent: list[float] = []
     with compiling() as made, boxes_seen() as boxes:
         began = time.perf_counter()
@@ -164,13 +166,15 @@ def measured(case: Case) -> Outcome:
             if seconds and not case.warm:
                 problem = problem_of(case.source, case.objectives)
             made.clear()
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             result = dse.search(problem, options=case.options, **settings)
             seconds.append(time.perf_counter() - began)
+            cpu.append(time.process_time() - used)
             spent.append(sum(made))
     front = [[point.objectives[o.name] * o.sign for o in problem.objectives] for point in result.front]
     return Outcome(
         seconds,
+        cpu,
         spent,
         peak(),
         loading,

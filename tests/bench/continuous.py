@@ -32,7 +32,12 @@ def exact(source: str, name: str, objectives: tuple[str, ...], options: Options)
         found = run(Case(source, objectives=objectives, runs=options.times(3)))
     except Missing as missing:
         return Line(what, None, bar=bar, note=str(missing))
-    options.details[f"{name} {k}"] = {"seconds": found.seconds, "boxes": found.boxes, "peak": found.peak}
+    options.details[f"{name} {k}"] = {
+        "seconds": found.seconds,
+        "cpu": found.cpu,
+        "boxes": found.boxes,
+        "peak": found.peak,
+    }
     peer = tried("pymoo", source, EVALUATIONS, objectives=objectives)
     return timed(
         f"{what}: {found.front} vectors, {found.tied} designs",
@@ -41,7 +46,7 @@ def exact(source: str, name: str, objectives: tuple[str, ...], options: Options)
         peer=shown(peer, "pymoo NSGA-II", found.vectors),
         ratio=peer.seconds / min(found.seconds) if isinstance(peer, Found) else None,
         wrong=compared(name, found, k),
-        note=f"{found.boxes:,} boxes, peak {found.peak:.0f} MB; ratio of times",
+        note=f"{found.boxes:,} boxes, CPU {min(found.cpu):.2f} s, peak {found.peak:.0f} MB; ratio of times",
     )
 
 
@@ -69,7 +74,7 @@ def epsilon(source: str, name: str, options: Options) -> Line:
     except Missing as missing:
         return Line(f"1 % front, {name}", None, bar=bar, note=str(missing))
     options.details[f"{name} epsilon"] = {
-        "seconds": found.seconds, "boxes": found.boxes, "peak": found.peak
+        "seconds": found.seconds, "cpu": found.cpu, "boxes": found.boxes, "peak": found.peak
     }  # fmt: skip
     peer = tried("pymoo", source, EVALUATIONS)
     others = peer.vectors if isinstance(peer, Found) else []
@@ -80,7 +85,7 @@ def epsilon(source: str, name: str, options: Options) -> Line:
         peer=shown(peer, "pymoo NSGA-II"),
         ratio=peer.seconds / min(found.seconds) if isinstance(peer, Found) else None,
         wrong=uncovered(source, found.vectors, others),
-        note=f"{found.boxes:,} boxes, peak {found.peak:.0f} MB; covers what {DRAWN:,} random draws and the peer found",
+        note=f"{found.boxes:,} boxes, CPU {min(found.cpu):.2f} s, peak {found.peak:.0f} MB; covers what {DRAWN:,} random draws and the peer found",
     )
 
 

@@ -35,7 +35,7 @@ def searched(name: str, source: str, options: Options) -> tuple[Line, Outcome | 
     except Missing as missing:
         return Line(f"exact front, {name}", None, bar=bar, note=str(missing)), None
     options.details[name] = {
-        "seconds": found.seconds, "boxes": found.boxes, "peak": found.peak, "total": found.total
+        "seconds": found.seconds, "cpu": found.cpu, "boxes": found.boxes, "peak": found.peak, "total": found.total
     }  # fmt: skip
     peer = tried("pymoo", source, EVALUATIONS)
     line = timed(
@@ -45,7 +45,7 @@ def searched(name: str, source: str, options: Options) -> tuple[Line, Outcome | 
         peer=shown(peer, "pymoo NSGA-II", found.vectors),
         ratio=found.total / min(found.seconds) / peer.rate if isinstance(peer, Found) else None,
         wrong=compared(name, found),
-        note=f"{found.boxes:,} boxes for {found.total:.2e} designs, peak {found.peak:.0f} MB; "
+        note=f"{found.boxes:,} boxes for {found.total:.2e} designs, CPU {min(found.cpu):.2f} s, peak {found.peak:.0f} MB; "
         "ratio of designs accounted for per second",
     )
     return line, found

@@ -95,8 +95,8 @@ def test_generated_constraints_are_as_tight_as_was_asked_for(tightness: float) -
     assert met == pytest.approx([tightness] * 3, abs=0.05)
 
 
-def test_depth_is_that_of_the_expressions() -> None:
-    shallow, deep = (len(generated(Shape(size=1e6, depth=depth)).graph) for depth in (1, 6))
+def test_deeper_costs_have_more_layers() -> None:
+    shallow, deep = (len(neutral_of(Shape(size=1e6, depth=depth))["formulas"]) for depth in (1, 6))
     assert deep > shallow
 
 
@@ -114,9 +114,11 @@ def test_fewer_objectives() -> None:
 
 
 def test_other_counts_than_known_are_told() -> None:
-    right = Outcome([1.0], [0.0], 1.0, 0.0, 38, 38, 480, 480, 40, 10)
+    right = Outcome([1.0], [1.0], [0.0], 1.0, 0.0, 38, 38, 480, 480, 40, 10)
     assert not compared("camera_480", right)
-    assert "front 37" in compared("camera_480", Outcome([1.0], [0.0], 1.0, 0.0, 37, 38, 480, 480, 40, 10))
+    assert "front 37" in compared(
+        "camera_480", Outcome([1.0], [1.0], [0.0], 1.0, 0.0, 37, 38, 480, 480, 40, 10)
+    )
 
 
 def test_peers_see_the_designs_as_they_are() -> None:
