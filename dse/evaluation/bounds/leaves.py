@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,12 +29,13 @@ class Table:
     minimum, maximum, or (for truth values) whether any is true.
     """
 
-    __slots__ = ("_known", "axes", "reduce", "values")
+    __slots__ = ("_known", "_reduced", "axes", "reduce", "values")
 
     def __init__(self, axes: tuple[int, ...], values: Array, reduce: np.ufunc) -> None:
         self.axes = axes
         self.values = values
         self.reduce = reduce
+        self._reduced: dict[frozenset[int], Array] = {frozenset(axes): values}
         self._known: dict[tuple[frozenset[int], int | None], tuple[tuple[int, ...], Array]] = {}
 
     def over(self, prefix: frozenset[int], child: int | None) -> tuple[tuple[int, ...], Array]:
@@ -48,15 +50,29 @@ class Table:
             child = None
         found = self._known.get((keys, child))
         if found is None:
-            gone = tuple(at for at, axis in enumerate(self.axes) if axis not in keys and axis != child)
-            kept = [axis for axis in self.axes if axis in keys or axis == child]
-            values = self.reduce.reduce(self.values, axis=gone) if gone else self.values
-            width = 1
-            if child is not None:
-                values = np.moveaxis(values, kept.index(child), -1)
+            kept = [axis for axis in self.axes if axis in keys]
+            if child is None:
+                values, width = self._over(keys), 1
+            else:
+                values = self._over(keys | {child})
+                place = sum(axis < child for axis in kept)
+                values = np.moveaxis(values, place, -1)
                 width = values.shape[-1]
-                kept.remove(child)
-            found = self._known[keys, child] = (tuple(kept), np.ascontiguousarray(values).reshape(-1, width))
+            rows = math.prod(values.shape) // max(width, 1)
+            found = (tuple(kept), np.ascontiguousarray(values).reshape(rows, width))
+            self._known[keys, child] = found
+        return found
+
+    def _over(self, kept: frozenset[int]) -> Array:
+        """The extremes for each combination of the digits of ``kept``, from the smallest table that has them."""
+        found = self._reduced.get(kept)
+        if found is None:
+            whole = min(
+                (axes for axes in self._reduced if axes > kept), key=lambda axes: self._reduced[axes].size
+            )
+            own = [axis for axis in self.axes if axis in whole]
+            gone = tuple(at for at, axis in enumerate(own) if axis not in kept)
+            found = self._reduced[kept] = np.asarray(self.reduce.reduce(self._reduced[whole], axis=gone))
         return found
 
 
