@@ -24,6 +24,8 @@ from .working import Common, Counting, Missing, Searching, Worker
 __all__ = ["explore"]
 
 _SECONDS = 0.03  # that a piece is to take, more or less
+_LONGEST = 0.15  # that a piece may take where turns are slow
+_DESIGNS = 2**25  # in a piece, at most
 
 
 def explore(search: ExactSearch, nest: Nest) -> None:
@@ -74,7 +76,7 @@ class _Rounds:
         common = self.common if worker is Searching else None
         outer = tuple(work.order[: work.split])
         threads = [worker(self.nest, work, common) for _ in range(max(1, self.search.workers))]
-        with _pieces(threads, work.length, start) as done:
+        with _pieces(threads, work.length, start, work.inner) as done:
             for following, take in done:
                 take(self.search.tally)
                 if worker is Searching:
@@ -84,11 +86,11 @@ class _Rounds:
 
 @contextmanager
 def _pieces(
-    workers: list[Worker], length: int, start: int
+    workers: list[Worker], length: int, start: int, inner: int
 ) -> Iterator[Iterator[tuple[int, Callable[[Tally], None]]]]:
     """Where each piece ends and what it found, in order. How long pieces are follows from how long they took."""
     free = list(workers)
-    pace = _Pace(_SECONDS)
+    pace = _Pace(_SECONDS, inner)
 
     def piece(first: int, stop: int) -> Callable[[Tally], None]:
         worker = free.pop()
@@ -129,13 +131,21 @@ def _pieces(
 
 
 class _Pace:
-    """How many turns of the outer loops a piece takes, so that it lasts about ``seconds``."""
+    """How many turns of the outer loops a piece takes, so that it lasts about ``seconds``.
 
-    def __init__(self, seconds: float) -> None:
+    Where rules leave little the next turns look as fast as the last, and may be a thousand times slower; so no piece has
+    more turns than the slowest so far allow, nor more designs than a moment's work.
+    """
+
+    def __init__(self, seconds: float, designs: int) -> None:
         self.seconds = seconds
+        self.most = max(1, _DESIGNS // designs)
+        self.slowest = 0.0
         self.turns = 1
 
     def took(self, turns: int, seconds: float) -> None:
         """Learn from a piece."""
-        wanted = turns * self.seconds / max(seconds, 1e-6)
-        self.turns = max(1, int(min(wanted, 4.0 * self.turns)))
+        each = max(seconds, 1e-6) / turns
+        self.slowest = max(self.slowest, each)
+        wanted = min(self.seconds / each, 4.0 * self.turns, _LONGEST / self.slowest, self.most)
+        self.turns = max(1, int(wanted))

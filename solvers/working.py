@@ -41,23 +41,20 @@ class Common:
         self.archive.add(seeds, np.zeros(len(seeds), dtype=np.int64))
         usual = seeds if len(seeds) >= _USUAL else nest.sample.outcomes.objectives
         self._usual = usual[np.isfinite(usual).all(axis=1)]
-        self._news = 0
         self.grid = self._drawn()
 
     def _drawn(self) -> Grid:
-        return Grid.of(self.archive.to_arrays()[0], self.last, self._usual)
+        front = self.archive.to_arrays()[0]
+        self._news, self._enough = 0, 256 + len(front) // 4
+        return Grid.of(front, self.last, self._usual)
 
-    def sift(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which vectors nothing seen dominates; they are seen from now on."""
+    def learn(self, values: NDArray[np.float64]) -> None:
+        """Hear of feasible designs, and from time to time draw the grid anew."""
         with self.lock:
-            keep = ~self.archive.dominates(values)
-            found = int(np.count_nonzero(keep))
-            if found:
-                self.archive.add(values[keep], np.zeros(found, dtype=np.int64))
-                self._news += found
-                if self._news > 64 + len(self.archive) // 8:
-                    self._news, self.grid = 0, self._drawn()
-            return keep
+            self.archive.add(values, np.zeros(len(values), dtype=np.int64))
+            self._news += len(values)
+            if self._news >= self._enough:
+                self.grid = self._drawn()
 
 
 class Worker:
@@ -136,6 +133,7 @@ class Searching(Worker):
         self.memory.guard(common.grid)
         self.least = min(_LEAST_ROOM, _ROOM)
         self.memory.set("front.room", self.least)
+        self._heard: list[NDArray[np.float64]] = []  # of which the others have not been told
 
     def _buffers(self) -> dict[str, int]:
         return {"front": len(self.nest.problem.objectives) + 1, "best": 2, "failures": 1}
@@ -143,14 +141,16 @@ class Searching(Worker):
     def flush(self) -> None:
         """Take over candidates for the front and for the best, and the first failures; bring better guards."""
         rows = self.memory.take("front")
+        if len(rows):
+            values, positions = rows[:, 1:].copy().view(np.float64), rows[:, 0].copy()
+            self.found.append(lambda tally: tally.archive.add(values, positions))
+            self._heard.append(values)
         if len(rows) == self.least < _ROOM:  # guards are poor at first, and better ones soon found
             self.least = min(2 * self.least, _ROOM)
             self.memory.set("front.room", self.least)
-        if len(rows):
-            values, positions = rows[:, 1:].view(np.float64), rows[:, 0].copy()
-            keep = self.common.sift(values)
-            if keep.any():
-                self._front(values[keep], positions[keep])
+        if len(rows) == self.least or sum(map(len, self._heard)) >= _LEAST_ROOM:
+            self.common.learn(np.concatenate(self._heard))
+            self._heard.clear()
         if not self.nest.wanted.ties:
             vectors, firsts, counts = self.memory.ties(self.nest.last)
             if len(vectors):
@@ -160,9 +160,6 @@ class Searching(Worker):
         if self.top:
             self._best()
         self._failures()
-
-    def _front(self, values: NDArray[np.float64], positions: Positions) -> None:
-        self.found.append(lambda tally: tally.archive.add(values, positions))
 
     def _best(self) -> None:
         rows = self.memory.take("best")

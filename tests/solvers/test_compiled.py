@@ -89,6 +89,7 @@ def test_drawn_problems(data: dict[str, Any]) -> None:
 def test_three_hundred_random_problems(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if first % 100:
         compute_all(monkeypatch)
+        monkeypatch.setattr(engine, "LEVEL", 0)
     if first % 150:
         monkeypatch.setattr(loops, "PIECE", 8)
     done = 0

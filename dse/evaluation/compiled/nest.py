@@ -34,7 +34,7 @@ POSITION_LIMIT = 2**62
 class Work:
     """One compiled function, and what it says of its slots.
 
-    ``length`` combinations of the ``split`` outermost loops are its work; ``order`` its loops, as the numbers of
+    ``length`` combinations of the ``split`` outermost loops, of ``inner`` designs each, are its work; ``order`` its loops, as the numbers of
     dimensions of the problem. Each turn of the innermost stands for ``idle_weight`` designs, which differ in the dimensions
     ``idle`` alone. ``inner_strides`` are, by (stride, size), the places among positions of all dimensions inside level
     ``tracked``.
@@ -47,6 +47,7 @@ class Work:
         self.slots = dict(loops.slots.places)
         self.counters = list(loops.counters)
         self.length = loops.length
+        self.inner = loops.inner[loops.split]
         self.idle_weight = loops.idle
         self.depth = loops.depth
         self.tracked = loops.tracked
