@@ -38,19 +38,12 @@ class Frame:
         self._places: dict[tuple[int, ...], NDArray[np.intp]] = {}
         self.sizes: dict[int, int] = {}
 
-    def read(self, table: Table) -> Array:
-        """The extremes of a table over each box and child."""
-        keys, values = table.over(self.prefix, self.child)
-        if not keys:
-            return values
-        return values.take(self._place(keys), axis=0)
-
-    def _place(self, keys: tuple[int, ...]) -> NDArray[np.intp]:
+    def place(self, keys: tuple[int, ...]) -> NDArray[np.intp]:
         """The row of each box in an array over the digits of ``keys``."""
         found = self._places.get(keys)
         if found is None:
             last = self.columns[keys[-1]]
-            found = last if len(keys) == 1 else self._place(keys[:-1]) * self.sizes[keys[-1]] + last
+            found = last if len(keys) == 1 else self.place(keys[:-1]) * self.sizes[keys[-1]] + last
             self._places[keys] = found
         return found
 
@@ -148,7 +141,7 @@ class Boxes:
         for masks, box in zip(self._masks, self.team.boxes, strict=True):
             held: Array = np.ones((1, 1), dtype=np.bool_)
             for table in masks:
-                held = held & frame.read(table)
+                held = held & table.read(frame)
             for conjunct in box.where:
                 held = held & env[slot((conjunct.node, "true"))]
             inside = inside | held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from dse.evaluation.bounds.axes import Grid
 from dse.evaluation.bulk import BulkEvaluator
 from dse.expressions import Kind
 from dse.problem import Problem
+
+if TYPE_CHECKING:
+    from dse.evaluation.bounds.boxes import Frame
 
 __all__ = ["LIMIT", "Table", "tabulate"]
 
@@ -37,6 +40,11 @@ class Table:
         self.reduce = reduce
         self._reduced: dict[frozenset[int], Array] = {frozenset(axes): values}
         self._known: dict[tuple[frozenset[int], int | None], tuple[tuple[int, ...], Array]] = {}
+
+    def read(self, frame: Frame) -> Array:
+        """The extremes over each box and child of a frame; an array that broadcasts to theirs."""
+        keys, values = self.over(frame.prefix, frame.child)
+        return values.take(frame.place(keys), axis=0) if keys else values
 
     def over(self, prefix: frozenset[int], child: int | None) -> tuple[tuple[int, ...], Array]:
         """The extremes for each combination of the digits of ``prefix`` and each of ``child``.

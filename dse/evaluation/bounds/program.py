@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds.axes import Grid
 from dse.evaluation.bounds.intervals import LOGIC, NUMBER, Range, Recipe, operation
+from dse.evaluation.bounds.ladder import Ladder
 from dse.evaluation.bounds.leaves import LIMIT, Table, sides, tabulate
 from dse.expressions import Kind, Node
 from dse.problem import Problem
 
-__all__ = ["Program", "Reader", "Side"]
+if TYPE_CHECKING:
+    from dse.evaluation.bounds.boxes import Frame
+
+__all__ = ["Program", "Side"]
 
 Array = NDArray[Any]
 Side = tuple[int, str]
@@ -25,14 +29,6 @@ _READ = 2**22
 """Combinations up to which what can only be read from a table is tabulated."""
 
 _ONLY_READ = ("dimension", "position", "cell", "input", "const")
-
-
-class Reader(Protocol):
-    """Reads the extremes of a table over the boxes at hand."""
-
-    def read(self, table: Table) -> Array:
-        """An array that broadcasts over the boxes."""
-        ...
 
 
 class Program:
@@ -68,9 +64,11 @@ class Program:
         self._leaf = self._leaves(roots, limit)
         self.ranges: dict[int, Range] = {}
         self._recipes: dict[int, dict[str, Recipe]] = {}
-        self._tables = self._tabulated()
+        self._tables = self._read()
         self._slots: dict[Side, int] = {}
-        self._steps: list[list[tuple[int, Table | Array | Callable[..., Array], tuple[int, ...]]]] = []
+        self._steps: list[
+            list[tuple[int, Table | Ladder | Array | Callable[..., Array], tuple[int, ...]]]
+        ] = []
         self._prepare()
         for stage in wanted:
             self._steps.append([])
@@ -89,7 +87,7 @@ class Program:
     # -- what is tabulated -------------------------------------------------------------------------
 
     def _leaves(self, roots: Iterable[int], limit: int) -> dict[int, str]:
-        """The nodes that are read instead of computed: ``table``, or ``unknown`` where there is no table either."""
+        """The nodes that are read instead of computed: from a ``table``, a ``ladder``, or ``unknown`` where neither can be."""
         found: dict[int, str] = {}
         stack = list(roots)
         seen: set[int] = set()
@@ -100,30 +98,39 @@ class Program:
             seen.add(number)
             node = self.graph[number]
             count = self.grid.combinations(node.support)
-            if count <= limit or (node.op in _ONLY_READ and count <= _READ):
+            if count > limit and node.op == "dimension" and self._ascends(node):
+                found[number] = "ladder"
+            elif count <= limit or (node.op in _ONLY_READ and count <= _READ):
                 found[number] = "table"
             elif node.op in _ONLY_READ or not self._has_intervals(node):
-                found[number] = "table" if node.op == "dimension" and self._numeric(node) else "unknown"
+                found[number] = "unknown"
             else:
                 self._above.append(number)
                 stack.extend(node.args)
         return found
 
-    def _numeric(self, node: Node) -> bool:
-        return node.type.kind is Kind.NUMBER
+    def _ascends(self, node: Node) -> bool:
+        values = self._values(node) if node.type.kind is Kind.NUMBER else np.zeros(2)
+        return bool((values[1:] > values[:-1]).all())
+
+    def _values(self, node: Node) -> Array:
+        """The numbers of a dimension, on the hull."""
+        at = self.problem.names.index(node.data)
+        hull, values = self.grid.hull[at], np.asarray(self.problem.dimensions[at].values, dtype=np.float64)
+        return values if len(hull) == len(values) else values[hull]
 
     def _has_intervals(self, node: Node) -> bool:
         kinds = {self.graph[arg].type.kind for arg in node.args}
         return node.op not in ("contains", "measured") and not kinds & {Kind.STRING, Kind.TEXTS}
 
-    def _tabulated(self) -> dict[Side, Table | Array]:
-        """The tables of the leaves' sides; of an unknown leaf, what is true of anything."""
+    def _read(self) -> dict[Side, Table | Ladder | Array]:
+        """What the leaves' sides are read from; of an unknown leaf, what is true of anything."""
         known = {
             n
             for n, how in self._leaf.items()
             if how == "table" and self.graph[n].type.kind in (Kind.NUMBER, Kind.BOOL)
         }
-        tables: dict[Side, Table | Array] = {}
+        tables: dict[Side, Table | Ladder | Array] = {}
         for number, (values, undefined) in tabulate(self.problem, self.grid, sorted(known)).items():
             kind = self.graph[number].type.kind
             axes = self.grid.axes_of(self.graph[number].support)
@@ -136,6 +143,15 @@ class Program:
         for number in self._leaf.keys() - known:
             self.ranges[number] = Range()
             tables |= {(number, side): _anything(side) for side in (*NUMBER, *LOGIC)}
+            if self._leaf[number] == "ladder":
+                at, values = (
+                    self.problem.names.index(self.graph[number].data),
+                    self._values(self.graph[number]),
+                )
+                self.ranges[number] = Range(
+                    float(values[0]), float(values[-1]), bool(np.isfinite(values).all())
+                )
+                tables |= {(number, side): Ladder(self.grid, at, values, side) for side in NUMBER}
         return tables
 
     def _legal_combinations(self, support: frozenset[str]) -> Array:
@@ -144,7 +160,12 @@ class Program:
         if held is None:
             axes = self.grid.axes_of(support)
             held = np.ones([self.grid.axes[axis].size for axis in axes], dtype=np.bool_)
-            checks = [rule.check for rule in self.problem.rules if self.graph[rule.check].support <= support]
+            checks = [
+                rule.check
+                for rule in self.problem.rules
+                if self.graph[rule.check].support <= support
+                and self.grid.combinations(self.graph[rule.check].support) <= LIMIT
+            ]
             for check, (values, undefined) in tabulate(self.problem, self.grid, checks).items():
                 own = self.grid.axes_of(self.graph[check].support)
                 holds = values if undefined is None else values & (undefined == 0)
@@ -200,17 +221,19 @@ class Program:
         slots = tuple(self._want((args[a], s)) for a, s in needs)
         return self._step(side, function, slots)
 
-    def _step(self, side: Side, what: Table | Array | Callable[..., Array], args: tuple[int, ...]) -> int:
+    def _step(
+        self, side: Side, what: Table | Ladder | Array | Callable[..., Array], args: tuple[int, ...]
+    ) -> int:
         slot = self._slots[side] = len(self._slots)
         self._steps[-1].append((slot, what, args))
         return slot
 
-    def run(self, stage: int, reader: Reader, env: list[Any]) -> None:
+    def run(self, stage: int, frame: Frame, env: list[Any]) -> None:
         """Do the steps of a stage; ``env``, of length :attr:`size`, holds what earlier stages gave."""
         with np.errstate(all="ignore"):
             for slot, what, args in self._steps[stage]:
-                if isinstance(what, Table):
-                    env[slot] = reader.read(what)
+                if isinstance(what, Table | Ladder):
+                    env[slot] = what.read(frame)
                 elif callable(what):
                     env[slot] = what(*[env[a] for a in args])
                 else:
