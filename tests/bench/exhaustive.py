@@ -45,7 +45,7 @@ def compiled(source: str, name: str, options: Options, bar: float | None) -> Ite
         peer=shown(grid, "Optuna GridSampler"),
         ratio=pace / grid.rate if isinstance(grid, Found) else None,
         wrong=compared(name, found),
-        note=f"CPU {found.cpu[0]:.2f} s, peak {found.peak:.0f} MB; ratio of designs per second",
+        note=f"{found.evaluated:,} legal ones, CPU {found.cpu[0]:.2f} s, peak {found.peak:.0f} MB; ratio of designs per second",
     )
     again = [o.feasible / o.seconds[1] for o in outcomes]
     yield Line(
@@ -85,7 +85,7 @@ def bulk(source: str, name: str, options: Options, bar: float | None) -> Iterato
         peer="\n".join(texts),
         ratio=ratios[0],
         wrong=compared(name, found),
-        note=f"CPU {min(found.cpu):.2f} s, peak {found.peak:.0f} MB",
+        note=f"{found.evaluated:,} legal ones evaluated, CPU {min(found.cpu):.2f} s, peak {found.peak:.0f} MB",
     )
     yield Line(
         f"exhaustive NumPy, {name}: designs per second to Optuna GridSampler",

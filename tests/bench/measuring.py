@@ -198,11 +198,9 @@ Lines = Callable[[Options], Iterable[Line]]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that every benchmark has."""
-    usual = ROOT.parent / "shared"
     parser.add_argument(
         "--data",
         type=Path,
-        default=usual if usual.is_dir() else None,
         help="folder with reference_problems/ and benchspaces/; without it, generated spaces alone are measured",
     )
     parser.add_argument("--quick", action="store_true", help="small cases, once each: does everything run?")
