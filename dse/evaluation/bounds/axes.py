@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.hull import Hull
 from dse.problem import Problem, Team
 
 __all__ = ["Axis", "Grid"]
@@ -37,9 +38,8 @@ class Grid:
 
     def __init__(self, problem: Problem, team: Team) -> None:
         self.problem = problem
-        self.hull = [np.asarray(axis, dtype=np.intp) for axis in team.hull(problem.sizes)]
-        self.sizes = [len(axis) for axis in self.hull]
-        self.total = math.prod(self.sizes)
+        hull = Hull(problem, team)
+        self.hull, self.sizes, self.total = hull.axes, hull.sizes, hull.total
         self.axes: list[Axis] = []
         self.own: list[tuple[int, ...]] = []
         for dimension, size in enumerate(self.sizes):
