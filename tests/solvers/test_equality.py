@@ -1,7 +1,7 @@
 """Two thousand random problems: three exact searches and a brute force that shares no code with them agree.
 
 1,600 come from seeded generators, 400 from Hypothesis; of 10 to 10^6 designs. ``pareto``, ``exhaustive`` with NumPy,
-``exhaustive`` compiled (of 640 of them, since compiling takes ten times as long as searching so little) and the brute
+``exhaustive`` compiled (of 620 of them, since compiling takes ten times as long as searching so little) and the brute
 force in :mod:`tests.brute` must give the same front with the same tied designs; every accounting must sum to the whole
 space, and full enumerations must agree on every line of accounting and funnel.
 """
@@ -179,10 +179,10 @@ def assert_equal(data: Data, number: int, *, compiled: bool = False) -> int:
 @pytest.mark.parametrize("first", range(0, SMALL, PART))
 def test_small_problems(first: int) -> None:
     done = sum(
-        assert_equal(small(number), number, compiled=COMPILED and number % 5 < 2)
+        assert_equal(small(number), number, compiled=COMPILED and number % 8 < 3)
         for number in range(first, first + PART)
     )
-    assert done >= PART * 2 // 5 - 6 or not COMPILED
+    assert done >= PART * 3 // 8 - 5 or not COMPILED
 
 
 @pytest.mark.parametrize("first", range(0, WIDE, PART // 2))
