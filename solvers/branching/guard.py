@@ -66,7 +66,7 @@ class Guard:
             return np.zeros(n, dtype=np.bool_)
         shifted = lows
         if self.epsilon:
-            with np.errstate(invalid="ignore"):  # of -inf, which stays what it is
+            with np.errstate(over="ignore", invalid="ignore"):  # of -inf, which stays what it is
                 reach = lows + self.epsilon * np.abs(lows) * (1.0 - 1e-9)
             shifted = np.where(np.isinf(lows), lows, reach)
         place = np.zeros(n, dtype=np.intp)

@@ -100,7 +100,7 @@ def _unchanged(found: Expanded, lows: NDArray[np.float64]) -> float:
     if not parents.size:
         return 0.0
     own = lows[:, parents]
-    with np.errstate(invalid="ignore"):  # of infinite bounds
+    with np.errstate(over="ignore", invalid="ignore"):  # of infinite bounds, and huge ones
         near = (found.lows <= own + _TIGHTER * np.abs(own)) | (found.lows == own)
     same = parents[near.all(axis=0)]
     return len(np.unique(same)) / len(np.unique(parents))
