@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 
 from dse.expressions.graph import Graph, Node
 from dse.expressions.types import Flavor
@@ -73,8 +74,9 @@ def _constant(node: Node) -> tuple[str, int]:
     for digits in (6, 15, 17):
         text = format_value(node.data, unit, digits)
         text = text.removesuffix(" %") + name
-        if parse_quantity(text).value == node.data:
-            break
+        with suppress(UnitError):  # fewer digits may round past the largest number
+            if parse_quantity(text).value == node.data:
+                break
     return text, 7 if text.startswith("-") else 9
 
 
