@@ -44,12 +44,21 @@ class Expanded:
     """The children of some boxes.
 
     ``codes`` (n, children); of the open children, in row-major order: ``rows`` (depth + 1, m) their digits and ``lows``
-    (k, m) their lower bounds.
+    (k, m) their lower bounds, where they are known.
     """
 
     codes: Codes
     rows: NDArray[np.uint8]
-    lows: NDArray[np.float64]
+    lows: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, rows: NDArray[np.uint8], codes: Codes, lows: NDArray[np.float64] | None = None) -> Expanded:
+        """What became of boxes (depth, n), by the codes of their children."""
+        parents, digits = np.divmod(np.flatnonzero(codes.reshape(-1) == OPEN), codes.shape[1])
+        children = np.empty((len(rows) + 1, parents.size), dtype=np.uint8)
+        np.take(rows, parents, axis=1, out=children[:-1])
+        children[-1] = digits
+        return cls(codes, children, lows)
 
 
 class Tree:
@@ -165,12 +174,7 @@ class Tree:
                 codes.reshape(-1)[flat] = own[:, 0]
         elif flat.size:
             lows = np.full((k, flat.size), -np.inf)
-        flat = np.flatnonzero(codes.reshape(-1) == OPEN)
-        parents, digits = np.divmod(flat, width)
-        children = np.empty((len(rows) + 1, flat.size), dtype=np.uint8)
-        np.take(rows, parents, axis=1, out=children[:-1])
-        children[-1] = digits
-        return Expanded(codes, children, lows)
+        return Expanded.of(rows, codes, lows)
 
     def _bounded(
         self, frame: Frame, own: Codes, alive: NDArray[np.bool_], guard: Guard, wanted: Wanted | None
@@ -187,8 +191,11 @@ class Tree:
         infinite = (lows == np.inf).any(axis=0)
         beaten = guard.dominates(lows) | np.isnan(lows).any(axis=0)  # NaN: nothing in the box is legal
         codes = own.reshape(-1)
-        if wanted is not None and beaten.any():
-            beaten &= ~wanted(lows, frame.narrowed(alive, [])[0].columns)
+        if wanted is not None and (lost := np.flatnonzero(beaten)).size:
+            doubtful = np.zeros(alive.size, dtype=np.bool_)
+            doubtful[flat[lost]] = True
+            columns = frame.narrowed(doubtful.reshape(shape), [])[0].columns
+            beaten[lost[wanted(lows[:, lost], columns)]] = False
         if infinite.any():
             beaten &= ~infinite
             codes[flat[infinite]] = INFINITE

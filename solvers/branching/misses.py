@@ -39,7 +39,7 @@ class Misses:
         sides = [side for bound in self.bounds for side in _sides(bound)]
         self.program = Program(self.problem, plan.boxes.grid, [sides], legal=True)
         self.nobody = Guard(np.empty((0, len(self.problem.objectives))))
-        self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))]
+        self.stack = [Batch.root()]
         state = search.state or {}
         if "misses" in state:
             self.stack = [Batch.unpack(data) for data in state["misses"]]
@@ -73,7 +73,7 @@ class Misses:
         if len(rows) == self.tree.depth:
             self._judge(rows[:, kept])
         else:
-            self.stack.append(Batch(0, 0, rows[:, kept]))
+            self.stack.append(Batch(0, 0, rows[:, kept], np.zeros(0, dtype=np.intp)))
 
     def _judge(self, rows: NDArray[np.uint8]) -> None:
         points = self.plan.points

@@ -15,22 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes
-from dse.evaluation.positions import Numbering, as_integer
+from dse.evaluation.positions import as_integer
 from dse.problem import Problem, Team
 from dse.study.dominance import covered
 from dse.study.solver import ExactSearch
 from dse.study.tally import BEATEN, Tally
 
+from .begun import Begun
 from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree, Wanted
 from .guard import Guard
 from .judging import Points
 from .ordering import improved_order, sampled_order
-from .seeding import seeds
+from .seeding import Seeding
 
 __all__ = ["Batch", "Plan", "Search", "Settings"]
 
 CHILDREN = 65_536
 """Children looked at in one step: arrays of that many numbers stay in a processor's cache."""
+
+_IMPROVED = 12, 120
+"""Rounds of local search, and designs of the front whose neighbours are tried in each."""
+
+_LONG = 20_000_000
+"""Estimated boxes from which a search is long."""
+
+_IMPROVED_LONG = 20, 400
+_MOVES = 100
+"""More local search, and moves of axes tried, for a long search."""
 
 _ROUND = 2
 """Steps of a round; they share a guard and can be done at once."""
@@ -38,30 +49,39 @@ _ROUND = 2
 
 @dataclass(frozen=True)
 class Batch:
-    """Boxes that wait: ``rows`` (depth, n) of batch ``number``, from its row ``start`` on."""
+    """Boxes that wait: ``rows`` (depth, n) of batch ``number``, from its row ``start`` on.
+
+    ``held`` are those that hold a design which the search began with, where that matters.
+    """
 
     number: int
     start: int
     rows: NDArray[np.uint8]
+    held: NDArray[np.intp]
 
     def cut(self, n: int) -> tuple[Batch, Batch]:
         """The first ``n`` boxes and the rest."""
         return (
-            Batch(self.number, self.start, self.rows[:, :n]),
-            Batch(self.number, self.start + n, self.rows[:, n:]),
+            Batch(self.number, self.start, self.rows[:, :n], self.held[self.held < n]),
+            Batch(self.number, self.start + n, self.rows[:, n:], self.held[self.held >= n] - n),
         )
 
     def pack(self) -> list[Any]:
         """As JSON values."""
         packed = base64.b64encode(zlib.compress(self.rows.tobytes(), 1)).decode()
-        return [self.number, self.start, list(self.rows.shape), packed]
+        return [self.number, self.start, list(self.rows.shape), packed, self.held.tolist()]
 
     @classmethod
     def unpack(cls, data: list[Any]) -> Batch:
         """What :meth:`pack` gave."""
-        number, start, shape, packed = data
+        number, start, shape, packed, held = data
         rows = np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=np.uint8).reshape(shape)
-        return cls(number, start, rows)
+        return cls(number, start, rows, np.array(held, dtype=np.intp))
+
+    @classmethod
+    def root(cls, *, held: bool = False) -> Batch:
+        """The box of all designs."""
+        return cls(0, 0, np.zeros((0, 1), dtype=np.uint8), np.zeros(int(held), dtype=np.intp))
 
 
 class Settings(NamedTuple):
@@ -76,8 +96,9 @@ class Settings(NamedTuple):
 class Plan:
     """What the search of a problem needs, and does not change while it runs.
 
-    It follows from the problem, team, seed and settings alone: ``start`` are feasible designs, ``tree`` has the order,
-    ``estimate`` is how many boxes the search is likely to look at.
+    It follows from the problem, team, seed and settings alone: ``start`` are feasible designs, ``begun`` follows them
+    down, ``tree`` has the order, ``estimate`` is how many boxes the search is likely to look at. Where those are many, more
+    work goes into good designs and a good order first.
     """
 
     def __init__(self, problem: Problem, team: Team, settings: Settings) -> None:
@@ -85,11 +106,19 @@ class Plan:
         self.points = Points(self.boxes)
         self.epsilon = settings.epsilon
         rng = np.random.default_rng(settings.seed)
-        self.start = seeds(self.boxes, self.points, rng, top=settings.top, objective=settings.objective)
-        guard = Guard(self.start.values, self.epsilon)
-        order = sampled_order(self.boxes, guard, rng)
-        order, self.estimate = improved_order(self.boxes, order, guard, rng)
+        seeding = Seeding(self.boxes, self.points, rng, top=settings.top, objective=settings.objective)
+        seeding.improve(*_IMPROVED)
+        order, self.estimate = self._ordered(seeding, rng, moves=0)
+        if self.estimate >= _LONG:
+            seeding.improve(*_IMPROVED_LONG)
+            order, self.estimate = self._ordered(seeding, rng, moves=_MOVES)
+        self.start = seeding.seeds()
         self.tree = Tree(self.boxes, order)
+        self.begun = Begun(self.tree, self.start.places)
+
+    def _ordered(self, seeding: Seeding, rng: np.random.Generator, *, moves: int) -> tuple[list[int], float]:
+        guard = Guard(seeding.seeds().values, self.epsilon)
+        return improved_order(self.boxes, sampled_order(self.boxes, guard, rng), guard, rng, moves)
 
 
 class Search:
@@ -103,7 +132,8 @@ class Search:
         self.total = plan.boxes.grid.total
         self._spare(search.tally)
         self._start = plan.start.values
-        self.stack = [Batch(0, 0, np.zeros((0, 1), dtype=np.uint8))] if self.total else []
+        held = plan.epsilon > 0.0 and len(plan.start.values) > 0
+        self.stack = [Batch.root(held=held)]
         self.batches = 1
         self.done = 0
         self.boxes = 0
@@ -165,23 +195,10 @@ class Search:
                 self.search.tick(self.state, self.done / self.total)
 
     def _expand(self, step: Batch, *, guard: Guard, wanted: Wanted | None) -> Expanded:
-        return self.tree.expand(step.rows, guard, wanted=wanted)
+        found = self.tree.expand(step.rows, guard, wanted=wanted)
+        return self.plan.begun.reopened(step.rows, step.held, found)
 
     def _wanted(self) -> Wanted | None:
-        """What keeps a box although the front beats it: it may hold a design that is to be listed."""
-        ranked, begun = self._ranked(), self._begun if self.plan.epsilon else None
-        if ranked is None or begun is None:
-            return ranked or begun
-        return lambda lows, columns: ranked(lows, columns) | begun(lows, columns)
-
-    def _begun(self, lows: NDArray[np.float64], columns: Mapping[int, NDArray[np.intp]]) -> NDArray[np.bool_]:
-        """Which boxes hold a design that the search began with: within epsilon, each of those rules out its own box."""
-        axes = self.tree.order[: len(columns)]
-        numbering = Numbering([self.tree.grid.axes[axis].size for axis in axes])
-        own = numbering.positions([self.tree.grid.digits(self.plan.start.places, axis) for axis in axes])
-        return np.isin(numbering.positions([columns[axis] for axis in axes]), own)
-
-    def _ranked(self) -> Wanted | None:
         """What keeps a box that may hold one of the best designs of one objective, when those are to be listed."""
         tally = self.search.tally
         if not tally.best.limit:
@@ -233,7 +250,8 @@ class Search:
             if self.search.certificate is not None:
                 self.search.certificate.frame(step.number, step.start, expanded.codes)
             if len(expanded.rows) < self.tree.depth and expanded.rows.shape[1]:
-                waiting.append(Batch(self.batches, 0, expanded.rows))
+                held = self.plan.begun.held(expanded.rows) if step.held.size else step.held
+                waiting.append(Batch(self.batches, 0, expanded.rows, held))
             self.batches += 1
         self.stack += reversed(waiting)
         if fresh:

@@ -15,13 +15,11 @@ from .expanding import JUDGED, Tree
 from .guard import Guard
 from .judging import Points
 
-__all__ = ["Seeds", "seeds"]
+__all__ = ["Seeding", "Seeds"]
 
 _BEAM = 1_024  # boxes kept at each depth of the dive
 _DIVES = 2
 _WEIGHTS = 8  # ways of weighting the objectives by which boxes of the dive are kept
-_ROUNDS = 12
-_IMPROVED = 120  # designs of the front whose neighbours are tried in a round
 _PAIRS = 60  # moves in two dimensions tried from each
 
 
@@ -41,11 +39,17 @@ class Seeds(NamedTuple):
     best: tuple[float, Any] | None
 
 
-class _Found:
-    """What was tried so far: the front, where its designs are, and the best designs of one objective."""
+class Seeding:
+    """Designs tried so far: their front, where its designs are, and the best designs of one objective.
 
-    def __init__(self, boxes: Boxes, points: Points, top: int, objective: int) -> None:
+    Begins with random dives.
+    """
+
+    def __init__(
+        self, boxes: Boxes, points: Points, rng: np.random.Generator, *, top: int = 0, objective: int = 0
+    ) -> None:
         self.points = points
+        self.rng = rng
         self.top = top
         self.objective = objective
         self.sizes = np.array(boxes.grid.sizes, dtype=np.int64)
@@ -54,6 +58,22 @@ class _Found:
         self.worst = np.full(self.archive.k, -np.inf)
         self.known: list[NDArray[np.int64]] = []
         self.best: dict[Any, float] = {}
+        self._done: set[int] = set()
+        for _ in range(_DIVES):
+            self.take(_dive(boxes, rng))
+
+    def improve(self, rounds: int, most: int) -> None:
+        """Local search: try the neighbours of designs of the front whose neighbours were not, ``most`` of them a round."""
+        for _ in range(rounds):
+            fresh = [number for number in self.archive.to_arrays()[1].tolist() if number not in self._done]
+            if not fresh:
+                return
+            if len(fresh) > most:
+                fresh = [fresh[at] for at in np.sort(self.rng.choice(len(fresh), most, replace=False))]
+            self._done.update(fresh)
+            self.take(
+                _neighbours(np.column_stack([self.known[number] for number in fresh]), self.sizes, self.rng)
+            )
 
     def take(self, places: NDArray[np.int64]) -> None:
         """Judge designs (dimensions, n); of those that differ in idle dimensions alone, the first."""
@@ -92,25 +112,6 @@ class _Found:
         return Seeds(values, places, positions, self.worst, None if last is None else (last[1], last[0]))
 
 
-def seeds(
-    boxes: Boxes, points: Points, rng: np.random.Generator, *, top: int = 0, objective: int = 0
-) -> Seeds:
-    """What random dives and local search find."""
-    found = _Found(boxes, points, top, objective)
-    for _ in range(_DIVES):
-        found.take(_dive(boxes, rng))
-    done: set[int] = set()
-    for _ in range(_ROUNDS):
-        fresh = [number for number in found.archive.to_arrays()[1].tolist() if number not in done]
-        if not fresh:
-            break
-        if len(fresh) > _IMPROVED:
-            fresh = [fresh[at] for at in np.sort(rng.choice(len(fresh), _IMPROVED, replace=False))]
-        done.update(fresh)
-        found.take(_neighbours(np.column_stack([found.known[number] for number in fresh]), found.sizes, rng))
-    return found.seeds()
-
-
 def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:
     """Places (dimensions, n) of random designs that no rule or constraint was seen to reject on the way down."""
     tree = Tree(boxes, _by_conditions(boxes))
@@ -120,6 +121,7 @@ def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:
         found = tree.expand(rows, nobody)
         rows = found.rows
         if rows.shape[1] > _BEAM:
+            assert found.lows is not None
             rows = rows[:, _promising(found.lows, rng)]
     columns = {tree.order[at]: rows[at].astype(np.intp) for at in range(len(rows))}
     return np.array(boxes.grid.places(columns, rows.shape[1])).reshape(len(boxes.grid.sizes), -1)
