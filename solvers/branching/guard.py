@@ -11,6 +11,12 @@ from dse.study.vectorset import VectorSet
 
 __all__ = ["Guard"]
 
+_OBJECTIVES = 12
+"""Objectives up to which there is a table; it halves each of the others at least."""
+
+_FEW = 64
+"""Vectors compared one by one where there are more."""
+
 _CELLS = 2**20
 """Cells of the table over all objectives but one."""
 
@@ -20,7 +26,7 @@ class Guard:
 
     A table over all objectives but one holds the least of that one among the vectors up to each cell, so that a question
     costs a few binary searches. Objectives of many values are cut coarsely, which leaves some dominated bounds
-    standing but never drops another.
+    standing but never drops another. With very many objectives a few vectors are compared one by one instead.
 
     Args:
         front: non-dominated vectors, shape (f, k), minimized.
@@ -33,6 +39,13 @@ class Guard:
         self.k = front.shape[1]
         if not len(front):
             return
+        self._set = VectorSet(np.ascontiguousarray(front.T))
+        self._few = self.k > _OBJECTIVES
+        if not self._few:
+            self._tabulate(front)
+
+    def _tabulate(self, front: NDArray[np.float64]) -> None:
+        """Make the table."""
         values = [np.unique(front[:, i]) for i in range(self.k)]
         # The objective of most values is the one held in the cells, exactly.
         self._last = max(range(self.k), key=lambda i: len(values[i]))
@@ -54,10 +67,8 @@ class Guard:
                 np.minimum.accumulate(table, axis=axis, out=table)
         else:
             table = np.asarray(front[:, self._last].min()).reshape(())
-        self._table = table
         self._strides = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
         self._flat = np.ascontiguousarray(table).reshape(-1)
-        self._set = VectorSet(np.ascontiguousarray(front.T))
 
     def dominates(self, lows: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of the lower bounds (k, n) are ruled out."""
@@ -69,10 +80,7 @@ class Guard:
             with np.errstate(over="ignore", invalid="ignore"):  # of -inf, which stays what it is
                 reach = lows + self.epsilon * np.abs(lows) * (1.0 - 1e-9)
             shifted = np.where(np.isinf(lows), lows, reach)
-        place = np.zeros(n, dtype=np.intp)
-        for i, edges, stride in zip(self._axes, self._edges, self._strides, strict=True):
-            place += np.searchsorted(edges, shifted[i], side="right") * stride
-        beaten: NDArray[np.bool_] = self._flat.take(place) <= shifted[self._last]
+        beaten = self._among_few(shifted) if self._few else self._by_table(shifted)
         if self.epsilon:
             return beaten
         # What equals a vector of the front ties with it.
@@ -89,6 +97,19 @@ class Guard:
         found: NDArray[np.float64] = least - (np.abs(least) * 2.0**-48 + 1e-300)
         return found
 
+    def _by_table(self, lows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        place = np.zeros(lows.shape[1], dtype=np.intp)
+        for i, edges, stride in zip(self._axes, self._edges, self._strides, strict=True):
+            place += np.searchsorted(edges, lows[i], side="right") * stride
+        beaten: NDArray[np.bool_] = self._flat.take(place) <= lows[self._last]
+        return beaten
+
+    def _among_few(self, lows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        beaten = np.zeros(lows.shape[1], dtype=np.bool_)
+        for vector in self.front[:: -(-len(self.front) // _FEW)]:
+            beaten |= (vector[:, None] <= lows).all(axis=0)
+        return beaten
+
     def holds(self, values: NDArray[np.float64]) -> bool:
         """Whether all of these vectors (n, k) are on the front itself."""
         return not len(values) or (len(self.front) > 0 and bool(self._set.contains(values.T).all()))
@@ -99,9 +120,9 @@ def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
     left, edges = _CELLS, list(values)
     few_first = sorted(range(len(values)), key=lambda i: len(values[i]))
     for at, own in enumerate(few_first):
-        limit = max(2, int(left ** (1 / (len(values) - at))))
+        limit = max(1, int(left ** (1 / (len(values) - at))) - 1)
         if len(values[own]) > limit:
-            chosen = np.unique(np.linspace(0, len(values[own]) - 1, limit).round().astype(np.intp))
+            chosen = np.unique(np.linspace(len(values[own]) - 1, 0, limit).round().astype(np.intp))
             edges[own] = values[own][chosen]
         left //= len(edges[own]) + 1
     return edges

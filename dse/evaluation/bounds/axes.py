@@ -33,7 +33,8 @@ class Axis:
 class Grid:
     """The hull of a team as digit axes. ``axes`` holds those of every dimension, in order of the dimensions.
 
-    ``hull`` are the value numbers per dimension; ``own`` the numbers of a dimension's axes, most significant first.
+    ``hull`` are the value numbers per dimension; ``own`` the numbers of a dimension's axes, most significant first. A
+    dimension of one value has none, unless all are such.
     """
 
     def __init__(self, problem: Problem, team: Team) -> None:
@@ -44,7 +45,8 @@ class Grid:
         self.own: list[tuple[int, ...]] = []
         for dimension, size in enumerate(self.sizes):
             first = len(self.axes)
-            self.axes += [Axis(dimension, s, stride) for s, stride in digits(size)]
+            if size > 1 or (dimension == 0 and self.total == 1):
+                self.axes += [Axis(dimension, s, stride) for s, stride in digits(size)]
             self.own.append(tuple(range(first, len(self.axes))))
 
     def axes_of(self, names: Iterable[str]) -> tuple[int, ...]:

@@ -112,7 +112,7 @@ class Boxes:
         live = self._axes_of(roots)
         several = {at for at, axis in enumerate(self.grid.axes) if axis.size > 1}
         if not live & several:
-            live = set(self.grid.own[0])
+            live = set(next(own for own in self.grid.own if own))
             several |= live
         return tuple(sorted(live & several)), tuple(sorted(several - live))
 

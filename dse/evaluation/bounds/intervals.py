@@ -226,7 +226,10 @@ def _quotient(args: Sequence[Range]) -> dict[str, Recipe]:
 
 
 def _power() -> dict[str, Recipe]:
-    """``a ** b``: bilinear in b and log(a) for a >= 0; of either sign, and at most as large, for a < 0."""
+    """``a ** b``: bilinear in b and log(a) for a > 0; of either sign, and at most as large, for a < 0.
+
+    A base of -0.0, which bounds do not tell from 0.0, gives -inf to a negative odd power.
+    """
     needs = (_LO, _HI, _LO2, _HI2)
 
     def sizes(lo: Array, hi: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -240,7 +243,8 @@ def _power() -> dict[str, Recipe]:
 
     def low_of(lo: Array, hi: Array, low: Array, high: Array) -> Array:
         least, most = sizes(lo, hi, low, high)
-        found = np.where(lo < 0.0, -most * (1 + _WIDER) - 1e-300, least * (1 - _WIDER) - 1e-300)
+        negative = (lo < 0.0) | ((lo <= 0.0) & (low < 0.0))
+        found = np.where(negative, -most * (1 + _WIDER) - 1e-300, least * (1 - _WIDER) - 1e-300)
         return _unless_nan(np.minimum(found, 1.0), -np.inf)  # NaN ** 0 and 1 ** NaN are 1
 
     def high_of(lo: Array, hi: Array, low: Array, high: Array) -> Array:

@@ -75,12 +75,11 @@ class Table:
         """The extremes for each combination of the digits of ``kept``, from the smallest table that has them."""
         found = self._reduced.get(kept)
         if found is None:
-            whole = min(
-                (axes for axes in self._reduced if axes > kept), key=lambda axes: self._reduced[axes].size
-            )
+            known = dict(self._reduced)  # other threads may add to it
+            whole = min((axes for axes in known if axes > kept), key=lambda axes: known[axes].size)
             own = [axis for axis in self.axes if axis in whole]
             gone = tuple(at for at, axis in enumerate(own) if axis not in kept)
-            found = self._reduced[kept] = np.asarray(self.reduce.reduce(self._reduced[whole], axis=gone))
+            found = self._reduced[kept] = np.asarray(self.reduce.reduce(known[whole], axis=gone))
         return found
 
 
@@ -94,9 +93,11 @@ def tabulate(problem: Problem, grid: Grid, nodes: Iterable[int]) -> dict[int, tu
         groups.setdefault(problem.graph[node].support, []).append(node)
     found: dict[int, tuple[Array, Array | None]] = {}
     for support, members in groups.items():
-        dimensions = [at for at, name in enumerate(problem.names) if name in support]
+        inside = [at for at, name in enumerate(problem.names) if name in support]
+        dimensions = [d for d in inside if grid.own[d]]
         shape = tuple(grid.sizes[d] for d in dimensions)
-        digits = {
+        digits = {problem.names[d]: grid.hull[d][0] for d in inside}
+        digits |= {
             problem.names[d]: grid.hull[d].reshape((1,) * at + (-1,) + (1,) * (len(dimensions) - at - 1))
             for at, d in enumerate(dimensions)
         }
