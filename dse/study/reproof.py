@@ -141,8 +141,13 @@ class Reprover:
         low = np.array([[own[o.node][0] if o.sign > 0 else -own[o.node][1] for o in wanted] for own in found])
         shown = np.array(never) | (low == math.inf).any(axis=1)
         if code == DOMINATED:
-            shown |= self.front.beats(low)
+            shown |= self.front.beats(low, self._first(boxes))
         return [bool(good) for good in shown]
+
+    def _first(self, boxes: Sequence[Box]) -> list[NDArray[np.intp]]:
+        """The value numbers of the first design of each box, a column per dimension."""
+        lows = np.array([[low for low, _ in box] for box in boxes], dtype=np.intp).reshape(len(boxes), -1)
+        return [hull[low] for hull, low in zip(self.bounds.hull, lows.T, strict=True)]
 
     def _outside(self, box: Box, found: Mapping[int, Any]) -> bool:
         """Whether the team may choose no design of a box, by the bounds of its conditions."""
@@ -229,15 +234,17 @@ class Reprover:
                 open_ &= outcomes.feasible
                 if code == DOMINATED and open_.any():
                     at = np.flatnonzero(open_)
-                    open_[at[self.front.beats(outcomes.objectives[at])]] = False
+                    first = [column[at] for column in digits.values()]
+                    open_[at[self.front.beats(outcomes.objectives[at], first)]] = False
         for row in np.flatnonzero(open_)[:1].tolist():
-            design = self.problem.design_at([int(digits[name][row]) for name in self.problem.names])
-            doubt = "" if self._confirmed(code, design) else " (the scalar evaluator does not agree)"
+            numbers = [int(digits[name][row]) for name in self.problem.names]
+            design = self.problem.design_at(numbers)
+            doubt = "" if self._confirmed(code, design, numbers) else " (the scalar evaluator does not agree)"
             return self._sentence(code, design) + doubt
         return ""
 
-    def _confirmed(self, code: int, design: Design) -> bool:
-        """Whether the scalar evaluator, too, says that a design contradicts a code."""
+    def _confirmed(self, code: int, design: Design, numbers: Sequence[int]) -> bool:
+        """Whether the scalar evaluator, too, says that a design of these value numbers contradicts a code."""
         if not member(self.problem, self.team, design):
             return False
         if RULES <= code < RULES + len(self.checks):
@@ -256,7 +263,8 @@ class Reprover:
         verdict = judge(self.problem, design)
         if verdict.state is not State.FEASIBLE:
             return False
-        return code == INFINITE or not self.front.beats(np.array([self._costs(verdict.objectives)]))[0]
+        costs, first = np.array([self._costs(verdict.objectives)]), [np.array([own]) for own in numbers]
+        return code == INFINITE or not self.front.beats(costs, first)[0]
 
     def _costs(self, objectives: Iterable[float]) -> list[float]:
         return [v * o.sign + 0.0 for v, o in zip(objectives, self.problem.objectives, strict=True)]

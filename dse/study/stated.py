@@ -22,19 +22,27 @@ _PAIRS = 1 << 20  # so many comparisons are done at once
 class Front(NamedTuple):
     """What a discarded design must be worse than.
 
-    ``vectors`` (f, k) minimized. With ``top`` the best by objective number ``objective`` are listed, the last of them
-    at ``worst`` (minimized; inf when there are fewer): a design that may belong among them is not discarded.
+    ``vectors`` (f, k) minimized. With ``top`` the best by objective number ``objective`` are listed, by value and then by
+    index, the last of them at ``worst`` (minimized; inf when there are fewer) with the value numbers ``last``: a design
+    that may belong among them is not discarded.
     """
 
     vectors: NDArray[np.float64]
     epsilon: float = 0.0
     objective: int = 0
     worst: float = -math.inf
+    last: tuple[int, ...] = ()
 
-    def beats(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which vectors (n, k), or all above them, are discarded by the front."""
+    def beats(
+        self, low: NDArray[np.float64], first: Sequence[NDArray[np.intp]] | None = None
+    ) -> NDArray[np.bool_]:
+        """Which vectors (n, k), or all above them, are discarded by the front.
+
+        ``first``, a column (n,) per dimension, are the value numbers of the designs of lowest index that have them; without
+        them any may come before the last one listed.
+        """
         beaten = np.zeros(len(low), dtype=np.bool_)
-        left = np.flatnonzero(low[:, self.objective] > self.worst)
+        left = np.flatnonzero(self._unlisted(low[:, self.objective], first))
         while len(left) * len(self.vectors) > _PAIRS:  # first by those that beat many
             drawn = left[:: -(-len(left) // _SAMPLE)]
             counts = self._pairs(low[drawn]).sum(axis=0)
@@ -49,6 +57,19 @@ class Front(NamedTuple):
             rows = left[first : first + step]
             beaten[rows] = self._pairs(low[rows]).any(axis=1)
         return beaten
+
+    def _unlisted(
+        self, values: NDArray[np.float64], first: Sequence[NDArray[np.intp]] | None
+    ) -> NDArray[np.bool_]:
+        """Which values (n,), of the designs from ``first`` on, come after the last one listed."""
+        after = values > self.worst
+        equal = values == self.worst
+        if first is None or not self.last or not equal.any():
+            return after
+        for column, own in zip(first, self.last, strict=True):  # in the order of indices
+            after |= equal & (column > own)
+            equal &= column == own
+        return after
 
     def _pairs(self, low: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which vectors (n, k) which vector of the front discards: (n, f)."""
@@ -97,8 +118,9 @@ class Stated:
         if not self.top:
             return Front(vectors, self.epsilon)
         best = self.best
-        worst = best[-1][0] if len(best) == self.top else math.inf
-        return Front(vectors, self.epsilon, self.objective, worst)
+        worst, index = best[-1] if len(best) == self.top else (math.inf, -1)
+        last = self.problem.digits_of(index) if 0 <= index < self.problem.size else ()
+        return Front(vectors, self.epsilon, self.objective, worst, last)
 
     @property
     def best(self) -> list[tuple[float, int]]:

@@ -111,7 +111,7 @@ class Branching:
         ]  # fmt: skip
         listed = sorted((f.costs[self.objective] + 0.0, f.index) for f in good if f.costs is not None)
         self.best = listed[: self.top]
-        self.worst = self.best[-1][0] if len(self.best) == self.top > 0 else math.inf
+        self.end = self.best[-1] if len(self.best) == self.top > 0 else (math.inf, 0)
         self.idle = {
             at
             for at in range(len(self.sizes))
@@ -219,7 +219,7 @@ class Branching:
         if not costs:
             return False
         low = [min(column) for column in zip(*costs, strict=True)]
-        if self.top and low[self.objective] <= self.worst:
+        if self.top and (low[self.objective], min(f.index for f in facts)) <= self.end:
             return False
         reach = [x + self.epsilon * abs(x) if self.epsilon else x for x in low]
         return any(

@@ -21,9 +21,9 @@ from tests.study.problems import Build
 # -- the front -------------------------------------------------------------------------------------
 
 
-def beaten(front: Front, low: list[float]) -> bool:
+def beaten(front: Front, low: list[float], first: tuple[int, ...] = ()) -> bool:
     """Worked out for one vector, in plain Python."""
-    if low[front.objective] <= front.worst:
+    if (low[front.objective], first) <= (front.worst, front.last):
         return False
     reach = [x + front.epsilon * abs(x) if front.epsilon else x for x in low]
     return any(
@@ -42,6 +42,20 @@ def test_what_the_front_beats(epsilon: float, worst: float) -> None:
         low = np.concatenate([draw.integers(-6, 7, size=(300, k)), drawn, np.full((1, k), math.inf)])
         low[:2, 0] = -math.inf
         assert front.beats(low).tolist() == [beaten(front, row) for row in low.tolist()]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+def test_what_ties_with_the_last_one_listed_is_beaten_from_its_index_on(epsilon: float) -> None:
+    draw = np.random.default_rng(3)
+    drawn = draw.integers(-6, 3, size=(60, 2)).astype(float)
+    front = Front(drawn, epsilon, 1, 1.0, (1, 0, 2))
+    low = draw.integers(-1, 4, size=(400, 2)).astype(float)
+    first = draw.integers(0, 3, size=(3, 400))
+    right = [beaten(front, row, tuple(own)) for row, own in zip(low.tolist(), first.T.tolist(), strict=True)]
+    assert front.beats(low, list(first)).tolist() == right
+    tied = low[:, 1] == 1.0
+    assert len({right[at] for at in np.flatnonzero(tied)}) == 2
+    assert not front.beats(low)[tied].any()  # any may be listed
 
 
 def test_many_vectors_are_compared_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:

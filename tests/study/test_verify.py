@@ -164,6 +164,17 @@ def test_an_exact_front_with_a_hole_is_seen_by_the_kept_designs(tmp_path: Path) 
     assert len(str(caught.value).splitlines()) == 2
 
 
+@pytest.mark.parametrize("top", [2, 5, 60, 700])
+def test_designs_that_tie_with_the_last_of_the_best_are_rightly_discarded(tmp_path: Path, top: int) -> None:
+    build = Build()
+    for name, size in {"a": 40, "unused": 2, "b": 40, "c": 5}.items():
+        build.dimension(name, [float(v) for v in range(size)])
+    build.metric("m", "where(a + b + c > 0, 1 + floor((a + b) / 20), 0)").metric("n", "a - b")
+    problem = build.minimize("m").minimize("n").rule("first", "a + c > 0.5").problem()
+    Study(problem, solver="pareto", top=top, folder=tmp_path, certificate="always").run()
+    assert any(line.endswith(" boxes re-proved") for line in verify(tmp_path, problem=problem).checks)
+
+
 def test_all_findings_are_listed_up_to_a_number(tmp_path: Path) -> None:
     folder = ran(tmp_path)
     change_log(folder, "UPDATE trials SET objectives = '[0.5, 0.5]' WHERE state != 'FAILED'")
