@@ -42,7 +42,11 @@ class Pareto(ExactSolver):
         """Search box after box; with nothing feasible, go on for the nearest misses."""
         problem, team, tally = search.problem, search.team, search.tally
         settings = Settings(tally.seed, _epsilon(search.options), tally.best.limit, tally.objective)
-        plan = prepared(problem, ("branching", team, settings), lambda: Plan(problem, team, settings))
+
+        def poll() -> None:
+            search.tick(search.state or {}, 0.0)
+
+        plan = prepared(problem, ("branching", team, settings), lambda: Plan(problem, team, settings, poll))
         state = search.state or {}
         if "misses" not in state:
             self._search = Search(search, plan)

@@ -58,6 +58,8 @@ class Numbering:
         """The places, per dimension, of the designs at ``positions`` (n,)."""
         if not self.wide:
             return self._places(positions, 0, len(self.sizes))
+        if not len(positions):  # of any type
+            return [np.zeros(0, dtype=np.intp)] * len(self.sizes)
         width = 8 * len(self.words)
         rows = np.ascontiguousarray(positions.astype(f"S{width}")).view(">u8").reshape(len(positions), -1)
         found: list[NDArray[np.intp]] = []

@@ -7,6 +7,7 @@ moving axes about while the estimated number of boxes falls.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ _TIGHTER = 0.005
 """A bound that rises by less than this share counts as unchanged."""
 
 
+_EFFORT = 1_000_000
+"""Operations on frames at most that moves may cost, depth by depth."""
+
 _BETTER = 0.97
 """A move must lower the estimate by more than its sample makes it vary."""
 
@@ -37,7 +41,9 @@ _TRIED = 32
 """Axes up to which all that wait are tried at each depth."""
 
 
-def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[int]:
+def sampled_order(
+    boxes: Boxes, guard: Guard, rng: np.random.Generator, poll: Callable[[], None]
+) -> list[int]:
     """The live axes; at each depth the one whose children are discarded most, for its size.
 
     What is minimized is log(open children / boxes) / log(children per box): the depth at which nothing would be left.
@@ -51,6 +57,7 @@ def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[
     order: list[int] = []
     scores: dict[int, tuple[bool, float, int]] = {}
     rows = np.zeros((0, 1), dtype=np.uint8)
+    most = _TRIED if len(live) <= 2 * _TRIED else _TRIED // 3
     while candidates := [axes[0] for axes in waiting.values() if axes]:
         if rows.shape[1] == 0:  # everything is discarded already: the rest matters little
             return order + [axis for axes in waiting.values() for axis in axes]
@@ -58,9 +65,10 @@ def sampled_order(boxes: Boxes, guard: Guard, rng: np.random.Generator) -> list[
         lows = _lows(tree, rows)
         candidates.sort(key=lambda axis: scores.get(axis, (False, -math.inf, axis)))
         fresh = sum(axis not in scores for axis in candidates)
-        for axis in candidates[: max(_TRIED, fresh)]:
+        for axis in candidates[: max(most, fresh)]:
+            poll()
             scores[axis] = _try(tree, rows, lows, axis, guard)
-        for axis in sorted(candidates, key=scores.__getitem__)[: max(1, len(candidates) // _TRIED)]:
+        for axis in sorted(candidates, key=scores.__getitem__)[: max(1, len(candidates) // most)]:
             rows = Tree(boxes, order).expand(rows, guard, child=axis).rows
             order.append(axis)
             waiting[grid.axes[axis].dimension].pop(0)
@@ -114,7 +122,13 @@ class _Dive(NamedTuple):
 
 
 def improved_order(
-    boxes: Boxes, order: list[int], guard: Guard, rng: np.random.Generator, moves: int
+    boxes: Boxes,
+    order: list[int],
+    guard: Guard,
+    rng: np.random.Generator,
+    *,
+    moves: int,
+    poll: Callable[[], None],
 ) -> tuple[list[int], float]:
     """An order estimated to need fewer boxes, and that estimate.
 
@@ -123,7 +137,9 @@ def improved_order(
     """
     dives = _dive(boxes, order, guard, [_Dive(np.zeros((0, 1), dtype=np.uint8), 1.0, 0.0)])
     grid = boxes.grid
-    for _ in range(moves if len(order) > 2 else 0):
+    moves = min(moves, _EFFORT // (len(order) * boxes.program.size)) if len(order) > 2 else 0
+    for _ in range(moves):
+        poll()
         here, there = rng.choice(len(order), 2, replace=False).tolist()
         moved = list(order)
         axis = moved.pop(here)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,9 @@ __all__ = ["Batch", "Plan", "Search", "Settings"]
 
 CHILDREN = 65_536
 """Children looked at in one step: arrays of that many numbers stay in a processor's cache."""
+
+_STACK = 500_000_000
+"""About twice the bytes that all boxes which wait may take, of a deep search."""
 
 _IMPROVED = 12, 120
 """Rounds of local search, and designs of the front whose neighbours are tried in each."""
@@ -101,12 +104,16 @@ class Plan:
     work goes into good designs and a good order first.
     """
 
-    def __init__(self, problem: Problem, team: Team, settings: Settings) -> None:
+    def __init__(self, problem: Problem, team: Team, settings: Settings, poll: Callable[[], None]) -> None:
+        """``poll`` is called now and then, and may raise to stop."""
+        self._poll = poll
         self.boxes = Boxes(problem, team)
         self.points = Points(self.boxes)
         self.epsilon = settings.epsilon
         rng = np.random.default_rng(settings.seed)
-        seeding = Seeding(self.boxes, self.points, rng, top=settings.top, objective=settings.objective)
+        seeding = Seeding(
+            self.boxes, self.points, rng, top=settings.top, objective=settings.objective, poll=poll
+        )
         seeding.improve(*_IMPROVED)
         order, self.estimate = self._ordered(seeding, rng, moves=0)
         if self.estimate >= _LONG:
@@ -115,10 +122,12 @@ class Plan:
         self.start = seeding.seeds()
         self.tree = Tree(self.boxes, order)
         self.begun = Begun(self.tree, self.start.places)
+        del self._poll
 
     def _ordered(self, seeding: Seeding, rng: np.random.Generator, *, moves: int) -> tuple[list[int], float]:
         guard = Guard(seeding.seeds().values, self.epsilon)
-        return improved_order(self.boxes, sampled_order(self.boxes, guard, rng), guard, rng, moves)
+        order = sampled_order(self.boxes, guard, rng, self._poll)
+        return improved_order(self.boxes, order, guard, rng, moves=moves, poll=self._poll)
 
 
 class Search:
@@ -138,8 +147,8 @@ class Search:
         self.done = 0
         self.boxes = 0
         self.worst = plan.start.worst
-        if search.state is not None:
-            self._resume(search.state)
+        if "stack" in (search.state or {}):
+            self._resume(search.state or {})
         self.guard = self._guard()
 
     def _spare(self, tally: Tally) -> None:
@@ -180,7 +189,7 @@ class Search:
 
     def run(self) -> None:
         """Search until nothing waits."""
-        if self.search.certificate is not None and self.search.state is None:
+        if self.search.certificate is not None and "stack" not in (self.search.state or {}):
             order = [self.tree.grid.axes[axis] for axis in self.tree.order]
             self.search.certificate.begin(order, self.plan.epsilon)
         with ThreadPoolExecutor(self.search.workers) as pool:
@@ -227,7 +236,7 @@ class Search:
     def _steps(self) -> Iterator[Batch]:
         """The batches of the next round, taken off the stack: parts of its top, of one depth."""
         depth = len(self.stack[-1].rows)
-        most = max(1, CHILDREN // self.tree.width(depth))
+        most = max(1, min(CHILDREN, _STACK // self.tree.depth**2) // self.tree.width(depth))
         for _ in range(_ROUND):
             if not self.stack or len(self.stack[-1].rows) != depth:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,13 @@ __all__ = ["Seeding", "Seeds"]
 _BEAM = 1_024  # boxes kept at each depth of the dive
 _DIVES = 2
 _WEIGHTS = 8  # ways of weighting the objectives by which boxes of the dive are kept
+_VALUES = 64  # of a dimension, tried from each
+_AT_ONCE = 4_000_000  # values of neighbours that are made at once
 _PAIRS = 60  # moves in two dimensions tried from each
+
+
+def _never() -> None:
+    """What is called now and then, and may raise to stop; by default nothing."""
 
 
 class Seeds(NamedTuple):
@@ -46,10 +53,18 @@ class Seeding:
     """
 
     def __init__(
-        self, boxes: Boxes, points: Points, rng: np.random.Generator, *, top: int = 0, objective: int = 0
+        self,
+        boxes: Boxes,
+        points: Points,
+        rng: np.random.Generator,
+        *,
+        top: int = 0,
+        objective: int = 0,
+        poll: Callable[[], None] = _never,
     ) -> None:
         self.points = points
         self.rng = rng
+        self.poll = poll
         self.top = top
         self.objective = objective
         self.sizes = np.array(boxes.grid.sizes, dtype=np.int64)
@@ -60,11 +75,14 @@ class Seeding:
         self.best: dict[Any, float] = {}
         self._done: set[int] = set()
         for _ in range(_DIVES):
-            self.take(_dive(boxes, rng))
+            self.take(_dive(boxes, rng, poll))
 
     def improve(self, rounds: int, most: int) -> None:
         """Local search: try the neighbours of designs of the front whose neighbours were not, ``most`` of them a round."""
+        tried = int(np.minimum(self.sizes, _VALUES).sum()) + _PAIRS
+        most = min(most, max(1, _AT_ONCE // (tried * len(self.sizes))))
         for _ in range(rounds):
+            self.poll()
             fresh = [number for number in self.archive.to_arrays()[1].tolist() if number not in self._done]
             if not fresh:
                 return
@@ -112,12 +130,13 @@ class Seeding:
         return Seeds(values, places, positions, self.worst, None if last is None else (last[1], last[0]))
 
 
-def _dive(boxes: Boxes, rng: np.random.Generator) -> NDArray[np.int64]:
+def _dive(boxes: Boxes, rng: np.random.Generator, poll: Callable[[], None]) -> NDArray[np.int64]:
     """Places (dimensions, n) of random designs that no rule or constraint was seen to reject on the way down."""
     tree = Tree(boxes, _by_conditions(boxes))
     rows = np.zeros((0, 1), dtype=np.uint8)
     nobody = Guard(np.empty((0, len(boxes.problem.objectives))))
     for _ in range(tree.depth):
+        poll()
         found = tree.expand(rows, nobody)
         rows = found.rows
         if rows.shape[1] > _BEAM:
@@ -152,7 +171,7 @@ def _neighbours(
     n = places.shape[1]
     moved = []
     for d in np.flatnonzero(sizes > 1).tolist():
-        values = np.arange(sizes[d]) if sizes[d] <= 64 else np.sort(rng.choice(sizes[d], 64, replace=False))
+        values = np.arange(sizes[d]) if sizes[d] <= _VALUES else np.sort(rng.integers(sizes[d], size=_VALUES))
         new = np.repeat(places, len(values), axis=1)
         new[d] = np.tile(values, n)
         moved.append(new)

@@ -38,6 +38,8 @@ def test_places_come_back_and_order_is_kept(sizes: list[int], seed: int) -> None
     by_integer = sorted(range(50), key=lambda at: integers[at])
     by_position = np.argsort(positions, kind="stable").tolist()
     assert [integers[at] for at in by_position] == [integers[at] for at in by_integer]
+    assert [len(own) for own in numbering.places(positions[:0])] == [0] * len(sizes)
+    assert [len(own) for own in numbering.places(np.zeros(0, dtype=np.int64))] == [0] * len(sizes)
     assert [unpacked(packed(as_integer(p))) for p in positions] == [as_integer(p) for p in positions]
     distinct = len(set(integers))
     assert len(np.unique(hashable(positions))) == distinct
