@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.errors import InputError
+from dse.evaluation.bounds import Boxes
 from dse.evaluation.prepared import prepared
 from dse.problem import Problem, Team
 from dse.study.gap import Standing
 from dse.study.registry import unlisted
 from dse.study.solver import ExactSearch, ExactSolver
 
-from .branching.gap import standing
+from .branching.gap import standing, standing_at_first
 from .branching.misses import Misses
 from .branching.searching import Plan, Search, Settings
+from .branching.seeding import Seeding
 
 __all__ = ["Pareto"]
 
@@ -33,6 +35,7 @@ class Pareto(ExactSolver):
 
     def __init__(self) -> None:
         self._search: Search | None = None
+        self._seeded: tuple[Boxes, Seeding] | None = None
 
     def refuse(self, problem: Problem, team: Team) -> str | None:
         """Refuse what has no list of designs, or must be measured."""
@@ -46,7 +49,15 @@ class Pareto(ExactSolver):
         def poll() -> None:
             search.tick(search.state or {}, 0.0)
 
-        plan = prepared(problem, ("branching", team, settings), lambda: Plan(problem, team, settings, poll))
+        def seeded(boxes: Boxes, seeding: Seeding) -> None:
+            self._seeded = boxes, seeding
+
+        plan = prepared(
+            problem,
+            ("branching", team, settings),
+            lambda: Plan(problem, team, settings, poll=poll, seeded=seeded),
+        )
+        self._seeded = None
         state = search.state or {}
         if "misses" not in state:
             self._search = Search(search, plan)
@@ -57,7 +68,10 @@ class Pareto(ExactSolver):
 
     def standing(self, search: ExactSearch) -> Standing | None:
         """What the boxes that wait may still hold, and the designs that the search began with."""
-        return None if self._search is None else standing(self._search)
+        if self._search is not None:
+            return standing(self._search)
+        begun = {"stack", "misses"} & set(search.state or {})
+        return None if self._seeded is None or begun else standing_at_first(*self._seeded)
 
 
 def _epsilon(options: Mapping[str, Any]) -> float:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from dse.evaluation.bounds import Boxes
 from dse.study.gap import Standing, gap_of
 
 from .searching import CHILDREN, Search
+from .seeding import Seeding
 
-__all__ = ["standing"]
+__all__ = ["standing", "standing_at_first"]
+
+
+def standing_at_first(boxes: Boxes, seeding: Seeding) -> Standing:
+    """The same before the search began: nothing is known of the whole space but its bound."""
+    frame = boxes.frame({}, None, 1)
+    boxes.feasible(frame)
+    low = np.array([[bound.reshape(-1)[0] for bound in boxes.objectives(frame)]])
+    seeds = seeding.seeds()
+    gap = gap_of(boxes.problem, seeds.values, np.where(np.isnan(low), -np.inf, low), seeds.worst)
+    return Standing(gap, seeds.values, seeds.positions)
 
 
 def standing(search: Search) -> Standing:

@@ -54,6 +54,10 @@ class Points:
         """The outcomes of ``n`` legal designs."""
         return self._judge.evaluate(digits, n, self._metrics)
 
+    def places(self, positions: Positions) -> list[NDArray[np.intp]]:
+        """The places, per dimension, of the designs at ``positions``."""
+        return self._numbering.places(positions)
+
     def positions(self, places: list[NDArray[np.int64]]) -> Positions:
         """The positions of designs in the team's hull, first dimension slowest."""
         return self._numbering.positions(places)

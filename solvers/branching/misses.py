@@ -20,8 +20,15 @@ from dse.study.solver import ExactSearch
 from .expanding import JUDGED
 from .guard import Guard
 from .searching import CHILDREN, Batch, Plan
+from .seeding import neighbours
 
 __all__ = ["Misses"]
+
+_BEAM = 1_024
+"""Boxes kept at each depth of the first dive."""
+
+_ROUNDS = 20
+"""Rounds of local search from the nearest miss known."""
 
 _MASKED = 62
 """Constraints up to which the set of broken ones is one integer."""
@@ -50,6 +57,8 @@ class Misses:
 
     def run(self) -> None:
         """Search until no box can hold a nearer miss; the nearest boxes first."""
+        if not len(self.search.tally.nearest.positions):
+            self._begin()
         while self.stack:
             batch = self.stack.pop()
             depth = len(batch.rows)
@@ -63,6 +72,29 @@ class Misses:
                 self._sift(rows)
             self.search.tick(self.state, 1.0 if not self.stack else 0.999)
 
+    def _begin(self) -> None:
+        """Find some near misses: a dive for the boxes that may be nearest, then the neighbours of the nearest design."""
+        rng = np.random.default_rng(self.search.tally.seed)
+        rows = np.zeros((0, 1), dtype=np.uint8)
+        for _ in range(self.tree.depth):
+            rows = self.tree.expand(rows, self.nobody, prune=False).rows
+            if rows.shape[1] > _BEAM:
+                nearness = self._nearness(self.tree.frame(rows, None), rows.shape[1])[0]
+                best = np.argsort(nearness, kind="stable")[: _BEAM // 2]
+                some = rng.choice(rows.shape[1], _BEAM // 2, replace=False)
+                rows = rows[:, np.unique(np.concatenate([best, some]))]
+        if rows.shape[1]:
+            self._judge(self.tree.places(rows))
+        sizes = np.array(self.tree.grid.sizes, dtype=np.int64)
+        known = None
+        for _ in range(_ROUNDS):
+            nearest = self.search.tally.nearest.positions
+            if not len(nearest) or nearest[0] == known:
+                return
+            known = nearest[0]
+            places = np.array(self.plan.points.places(nearest), dtype=np.int64)
+            self._judge(list(neighbours(places, sizes, rng)))
+
     def _sift(self, rows: NDArray[np.uint8]) -> None:
         frame = self.tree.frame(rows, None)
         nearness, broken = self._nearness(frame, rows.shape[1])
@@ -71,15 +103,15 @@ class Misses:
         if not kept.size:
             return
         if len(rows) == self.tree.depth:
-            self._judge(rows[:, kept])
+            self._judge(self.tree.places(rows[:, kept]))
         else:
             self.stack.append(Batch(0, 0, rows[:, kept], np.zeros(0, dtype=np.intp)))
 
-    def _judge(self, rows: NDArray[np.uint8]) -> None:
+    def _judge(self, places: list[NDArray[np.int64]]) -> None:
+        """Judge designs given by their places, one array (n,) per dimension."""
         points = self.plan.points
-        places = self.tree.places(rows)
         digits = points.digits(places)
-        legal = np.flatnonzero(points.codes(digits, rows.shape[1]) == JUDGED)
+        legal = np.flatnonzero(points.codes(digits, len(places[0])) == JUDGED)
         if not legal.size:
             return
         places = [place[legal] for place in places]

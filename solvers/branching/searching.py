@@ -104,8 +104,16 @@ class Plan:
     work goes into good designs and a good order first.
     """
 
-    def __init__(self, problem: Problem, team: Team, settings: Settings, poll: Callable[[], None]) -> None:
-        """``poll`` is called now and then, and may raise to stop."""
+    def __init__(
+        self,
+        problem: Problem,
+        team: Team,
+        settings: Settings,
+        *,
+        poll: Callable[[], None],
+        seeded: Callable[[Boxes, Seeding], None],
+    ) -> None:
+        """``poll`` is called now and then, and may raise to stop; ``seeded`` once, when there may be designs."""
         self._poll = poll
         self.boxes = Boxes(problem, team)
         self.points = Points(self.boxes)
@@ -114,6 +122,7 @@ class Plan:
         seeding = Seeding(
             self.boxes, self.points, rng, top=settings.top, objective=settings.objective, poll=poll
         )
+        seeded(self.boxes, seeding)
         seeding.improve(*_IMPROVED)
         order, self.estimate = self._ordered(seeding, rng, moves=0)
         if self.estimate >= _LONG:

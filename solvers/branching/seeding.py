@@ -16,7 +16,7 @@ from .expanding import JUDGED, Tree
 from .guard import Guard
 from .judging import Points
 
-__all__ = ["Seeding", "Seeds"]
+__all__ = ["Seeding", "Seeds", "neighbours"]
 
 _BEAM = 1_024  # boxes kept at each depth of the dive
 _DIVES = 2
@@ -90,7 +90,7 @@ class Seeding:
                 fresh = [fresh[at] for at in np.sort(self.rng.choice(len(fresh), most, replace=False))]
             self._done.update(fresh)
             self.take(
-                _neighbours(np.column_stack([self.known[number] for number in fresh]), self.sizes, self.rng)
+                neighbours(np.column_stack([self.known[number] for number in fresh]), self.sizes, self.rng)
             )
 
     def take(self, places: NDArray[np.int64]) -> None:
@@ -164,7 +164,7 @@ def _by_conditions(boxes: Boxes) -> list[int]:
     return sorted(boxes.live, key=lambda axis: (-used[boxes.grid.axes[axis].dimension], axis))
 
 
-def _neighbours(
+def neighbours(
     places: NDArray[np.int64], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """All designs that differ in one dimension (of a long one: in some values), and some that differ in two."""
