@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ from .branching.searching import Plan, Search, Settings
 from .branching.seeding import Seeding
 
 __all__ = ["Pareto"]
+
+_POLLED = 0.5
+"""Seconds of planning after which it can be stopped; it starts again when the search goes on."""
 
 
 class Pareto(ExactSolver):
@@ -46,8 +50,13 @@ class Pareto(ExactSolver):
         problem, team, tally = search.problem, search.team, search.tally
         settings = Settings(tally.seed, _epsilon(search.options), tally.best.limit, tally.objective)
 
+        polled = time.monotonic()
+
         def poll() -> None:
-            search.tick(search.state or {}, 0.0)
+            nonlocal polled
+            if time.monotonic() - polled > _POLLED:
+                polled = time.monotonic()
+                search.tick(search.state or {}, 0.0)
 
         def seeded(boxes: Boxes, seeding: Seeding) -> None:
             self._seeded = boxes, seeding

@@ -188,8 +188,8 @@ class Tree:
         for at, bound in enumerate(bounds):
             full = np.broadcast_to(bound, shape).reshape(-1)
             lows[at] = full if everything else full[flat]
-        infinite = (lows == np.inf).any(axis=0)
-        beaten = guard.dominates(lows) | np.isnan(lows).any(axis=0)  # NaN: nothing in the box is legal
+        infinite = ((lows == np.inf) | np.isnan(lows)).any(axis=0)  # NaN where nothing in the box is legal
+        beaten = guard.dominates(lows)
         codes = own.reshape(-1)
         if wanted is not None and (lost := np.flatnonzero(beaten)).size:
             doubtful = np.zeros(alive.size, dtype=np.bool_)
