@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from dse.evaluation.bounds import Boxes, Grid
 from dse.evaluation.bounds.axes import digits
 from dse.evaluation.bounds.boxes import Frame
 from dse.evaluation.bounds.leaves import Table
-from dse.problem import Problem
+from dse.problem import Bound, Problem
 from dse.problem.library import load
 from tests.randomspaces import problem, spaces
 
@@ -93,16 +94,27 @@ def assert_contained(found: Problem, limit: int, seed: int) -> int:
                 values = evaluate_nodes(found, design, [rule.check for rule in found.rules])
                 for possible, rule in zip(rules, found.rules, strict=True):
                     assert possible or values[rule.check] is not True
-                verdict = judge(found, design)
-                if verdict.state is State.ILLEGAL:
+                if any(values[rule.check] is not True for rule in found.rules):
                     continue
-                for possible, violation in zip(feasible, verdict.violations, strict=False):
-                    assert possible or violation > 0.0
-                for low, objective, value in zip(lows, found.objectives, verdict.objectives, strict=False):
-                    assert low <= value * objective.sign
-                if verdict.state is State.FEASIBLE and member(found, team, design):
+                bounds = [c.bound for c in found.constraints]
+                nodes = [o.node for o in found.objectives] + [n for x in bounds for n in (x.lhs, x.rhs)]
+                values = evaluate_nodes(found, design, nodes)
+                for possible, bound in zip(feasible, bounds, strict=True):
+                    assert possible or not met(bound, values[bound.lhs], values[bound.rhs])
+                for low, objective in zip(lows, found.objectives, strict=True):
+                    value = values[objective.node]
+                    assert not isinstance(value, float) or math.isnan(value) or low <= value * objective.sign
+                if judge(found, design).state is State.FEASIBLE and member(found, team, design):
                     assert inside
     return compared
+
+
+def met(bound: Bound, lhs: Any, rhs: Any) -> bool:
+    """Whether a bound certainly holds: what has no value meets nothing."""
+    if bound.op == "holds":
+        return lhs is True
+    compare = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "==": operator.eq}
+    return isinstance(lhs, float) and isinstance(rhs, float) and bool(compare[bound.op](lhs, rhs))
 
 
 @pytest.mark.parametrize("limit", LIMITS)
