@@ -143,7 +143,7 @@ def assert_equal(data: Data, number: int, *, compiled: bool = False) -> int:
     """
     team = team_of(data, number)
     narrow = [(None, None), (number % 8, 5), (20, 40)][number // 3 % 3]
-    narrow = narrow if size(data) < 5_000 else (None, None)
+    narrow = narrow if size(data) < 5_000 else [(None, None), (20 + number % 200, None)][number // 3 % 2]
     right: Everything | Judged
     try:
         right = Everything(data, team)
