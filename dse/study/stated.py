@@ -53,8 +53,8 @@ class Front(NamedTuple):
             beaten[left[own]] = True
             left = left[~own]
         step = max(1, _PAIRS // max(1, len(self.vectors)))
-        for first in range(0, len(left), step):
-            rows = left[first : first + step]
+        for start in range(0, len(left), step):
+            rows = left[start : start + step]
             beaten[rows] = self._pairs(low[rows]).any(axis=1)
         return beaten
 

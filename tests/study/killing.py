@@ -2,8 +2,8 @@
 
 ``python -m tests.study.killing FOLDER KIND T1 T2 ...``: one life per number, then one without end. The whole part is
 how many steps of progress (trials begun, checkpoints saved) are waited for, the fraction how many seconds then pass
-until the child is killed with SIGKILL, if it is still running. The children are forked, so a
-life costs no start-up. Prints, as JSON, per life how it ended, how long it took and the
+until the child is killed with SIGKILL, if it is still running. An exact search waits for that one step later, so that it
+does not end while the parent has no processor. The children are forked, so a life costs no start-up. Prints, as JSON, per life how it ended, how long it took and the
 trials finished before it (of an exact search, the number of designs evaluated).
 """
 
@@ -19,18 +19,20 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import optuna  # noqa: F401 - loaded once for all lives
 
+from dse.evaluation import sweep
 from dse.evaluation.compiled import loops
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.solvers import compiled as loops_solver
 from dse.solvers import working
 from dse.solvers.branching import searching
-from dse.study import running
+from dse.study import running, sweeping
 from dse.study.identity import Coder
 from dse.study.storage import Storage
 from dse.study.study import Study
@@ -55,8 +57,9 @@ def pair(folder: Path) -> None:
 
 
 def exact(folder: Path, name: str = "exhaustive") -> None:
-    """An exact search that saves its state often."""
-    running.SAVED_EVERY = 0.02
+    """An exact search that saves its state often, in pieces small enough for all lives."""
+    running.SAVED_EVERY = 0.0
+    sweeping.Sweep = partial(sweep.Sweep, piece=100_000)  # type: ignore[misc,assignment]
     Study(large(), solver=name, folder=folder, keep=200, top=5).run()
 
 
@@ -85,7 +88,7 @@ def compiled(folder: Path) -> None:
     working.Searching.counted = counted
     loops_solver._SECONDS = 0.0
     loops.PIECE = 2**16
-    running.SAVED_EVERY = 0.02
+    running.SAVED_EVERY = 0.0
     options = {"jit": "on"}
     Study(large(), solver="exhaustive", folder=folder, keep=200, top=5, options=options).run()
 
@@ -141,17 +144,19 @@ def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]
     lives: list[dict[str, object]] = []
     for life in [*times, None]:
         before = finished(folder) if kind in ("sampling", "pair") else [evaluated(folder)]
-        began = time.monotonic()
+        began, steps = time.monotonic(), _steps(folder)
         pid = os.fork()
         if not pid:
             try:
                 os.environ["LIFE"] = str(len(lives))
+                if life is not None:
+                    _log_checkpoints(folder, int(life) + 1)
                 KINDS[kind](folder)
                 os._exit(0)
             except BaseException:  # noqa: BLE001 - whatever it is, the parent must hear of it
                 traceback.print_exc()
                 os._exit(1)
-        status = _wait(pid, life, lambda: _progress(folder, kind))
+        status = _wait(pid, life, lambda before=steps: _steps(folder) - before)  # type: ignore[misc]
         ended = "killed" if os.WIFSIGNALED(status) else "done" if os.WEXITSTATUS(status) == 0 else "failed"
         lives.append({"ended": ended, "before": before, "seconds": time.monotonic() - began})
         if ended == "failed":
@@ -159,26 +164,36 @@ def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]
     return lives
 
 
-def _progress(folder: Path, kind: str) -> object:
-    """What changes with every trial that is begun, or with every checkpoint."""
-    if kind in ("sampling", "pair"):
-        log = folder.parent / "log.txt"
-        return log.stat().st_size if log.exists() else 0
-    if not (folder / "manifest.json").exists():
-        return None
-    return Storage(Coder(large()), folder).checkpoint()
+def _log_checkpoints(folder: Path, most: int) -> None:
+    """Make this process log each checkpoint it saves, and after so many wait for its end."""
+    save, left = Storage.save_checkpoint, iter(range(1, most))
+
+    def logged(self: Storage, checkpoint: bytes) -> None:
+        save(self, checkpoint)
+        with _log(folder).open("a") as file:
+            file.write("saved\n")
+        if next(left, None) is None:
+            signal.pause()
+
+    Storage.save_checkpoint = logged  # type: ignore[method-assign]
 
 
-def _wait(pid: int, life: float | None, progress: Callable[[], object]) -> int:
+def _log(folder: Path) -> Path:
+    return folder.parent / "log.txt"
+
+
+def _steps(folder: Path) -> int:
+    """How many trials were begun, or checkpoints saved, by all lives."""
+    return _log(folder).read_bytes().count(b"\n") if _log(folder).exists() else 0
+
+
+def _wait(pid: int, life: float | None, steps: Callable[[], int]) -> int:
     """The status of a child, which is killed after ``life``: so many steps of progress, and a fraction of a second."""
     if life is None:
         return os.waitpid(pid, 0)[1]
     watched = os.pidfd_open(pid)
-    seen, before = 0, progress()
-    while seen < int(life) and not select.select([watched], [], [], 0.002)[0]:
-        now = progress()
-        seen += now != before
-        before = now
+    while steps() < int(life) and not select.select([watched], [], [], 0.002)[0]:
+        pass
     select.select([watched], [], [], life % 1)
     os.close(watched)
     os.kill(pid, signal.SIGKILL)

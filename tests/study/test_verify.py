@@ -286,17 +286,18 @@ def test_a_killed_run_is_unfinished_and_not_wrong(
 
 
 def rare(designs: int) -> Any:
-    """A large space with few legal designs, which only going dimension by dimension finds."""
+    """A space with few legal designs, which cannot be counted: one dimension is an interval, of two numbers."""
     build = Build().dimension("on", [float(v) for v in range(200)])
     build.dimension("x", [float(v) for v in range(designs)])
     for at in range(12):
         build.dimension(f"d{at}", [float(v) for v in range(64)], when="on > 0.5")
+    build.dimension("rate", Interval(1.0, 1.0 + 2.0**-52))
     build.rule("off", "on < 0.5")
     return build.metric("cost", "x").minimize("cost").problem()
 
 
 def test_a_search_that_ran_dry_verifies_and_says_so(tmp_path: Path) -> None:
-    problem = rare(4)
+    problem = rare(2)
     result = Study(problem, solver="optuna", folder=tmp_path / "run").run(n_trials=50)
     assert 1 <= result.n_trials <= 4
     assert "many random draws found no legal design that was not tried already" in result.note
