@@ -71,11 +71,12 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class TeamMark:
-    """A team's name, its mark, and one sentence on how it fared."""
+    """A team's name, its mark, and one sentence on how it fared; ``near`` is what its nearest miss is called."""
 
     name: str
     mark: Mark
     summary: str
+    near: str = "nearest miss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,10 @@ def front_figure(
     problem = found.problem
     pairs, notes = _pairs(problem, x, y)
     results = [entry.result for entry in found.entries]
-    teams = [TeamMark(clean(e.team), mark(at), _summary(e.result)) for at, e in enumerate(found.entries)]
+    teams = [
+        TeamMark(clean(e.team), mark(at), _summary(e.result), f"nearest miss{e.result.so_far}")
+        for at, e in enumerate(found.entries)
+    ]
     if found.background is not None:
         results.append(found.background)
         teams.append(TeamMark("whole space", BACKGROUND, _summary(found.background)))
@@ -337,7 +341,8 @@ def _summary(result: Result) -> str:
             return f"{least}{funnel.feasible:,} feasible, best {format_value(result.front[0].objectives[best.name], best.unit)}"
         return f"{least}{funnel.feasible:,} feasible, {len(result.front):,} on the front"
     near = result.nearest_miss
-    return f"none feasible; {missing(result.problem, near.violations)}" if near else "none feasible"
+    none = f"none feasible{result.so_far}"
+    return f"{none}; {missing(result.problem, near.violations)}" if near else none
 
 
 def _coverage(results: list[Result], teams: list[TeamMark], seen: int) -> list[str]:

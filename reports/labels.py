@@ -139,7 +139,8 @@ def names(
     for series in panel.series:
         if series.kind not in ("miss", "front") or len(series.x) > _LABELLED:
             continue
-        near = f"{short(figure.teams[series.team].name, 20)}: nearest miss"
+        team = figure.teams[series.team]
+        near = f"{short(team.name, 20)}: {team.near}"
         for x, y, (left, low) in zip(series.x, series.y, place(series.x, series.y).tolist(), strict=True):
             text = near if series.kind == "miss" else f"{_value(x, panel.x)}, {_value(y, panel.y)}"
             if not any(abs(left - x0) < _COVERED and abs(low - y0) < _COVERED for x0, y0 in found):

@@ -129,7 +129,9 @@ def _entry(entry: TeamReport, look: Mark) -> dict[str, Any]:
         "feasible": f"{least}{result.funnel.feasible:,}",
         "on_front": f"{len(result.front):,}",
         "best": _best(result),
-        "miss": "" if result.front or near is None else missing(result.problem, near.violations),
+        "miss": ""
+        if result.front or near is None
+        else missing(result.problem, near.violations) + result.so_far,
         "outcome": outcome(result),
         "reasons": reasons(entry),
         "note": clean(result.note),

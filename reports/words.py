@@ -87,12 +87,14 @@ def reasons(entry: TeamReport) -> list[str]:
         return []
     problem = result.problem
     said = []
-    if not result.funnel.legal:
-        said.append("It has no legal design.")
+    if not result.funnel.legal and (result.funnel.exact or result.so_far):
+        said.append(
+            "It has no legal design." if result.funnel.exact else "No legal design of it was found so far."
+        )
     if result.nearest_miss is not None:
         miss = result.nearest_miss
         said.append(
-            f"Nearest miss: {clean(design_text(problem, miss.design))} {missing(problem, miss.violations)}."
+            f"Nearest miss{result.so_far}: {clean(design_text(problem, miss.design))} {missing(problem, miss.violations)}."
         )
     said += [
         f"{_relaxed(problem, r.miss.violations, r.constraints)} would make this design feasible: "

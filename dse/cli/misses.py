@@ -79,22 +79,17 @@ def failure_lines(
     indent: int = 2,
 ) -> list[str]:
     """Why a search found no feasible design: nearest miss, smallest relaxations, what would unlock it."""
-    problem, miss = result.problem, result.nearest_miss
+    problem, miss, far = result.problem, result.nearest_miss, result.so_far
     lines: list[str] = []
-    if result.funnel.legal == 0:
+    if result.funnel.exact and not result.funnel.legal:
         lines += paragraph(_no_legal(result), indent=indent)
     elif miss is None:
-        why = (
-            "every design fails"
-            if result.funnel.failed == result.funnel.legal
-            else "no design comes near: each is infinitely far off, or fails"
-        )
-        lines += paragraph(why, indent=indent)
+        lines += paragraph(_no_miss(result), indent=indent)
     else:
-        lines += paragraph(f"nearest miss: {miss_text(result, miss)}", indent=indent)
+        lines += paragraph(f"nearest miss{far}: {miss_text(result, miss)}", indent=indent)
         lines += paragraph(design_text(problem, miss.design), indent=indent + 2)
     if result.relaxations:
-        lines += paragraph("smallest relaxations, each of which is enough:", indent=indent)
+        lines += paragraph(f"smallest relaxations{far}, each of which is enough:", indent=indent)
     for relaxation in result.relaxations:
         same = miss is not None and relaxation.miss.design == miss.design
         lines += paragraph(_relaxed(result, relaxation, same=same), indent=indent + 2)
@@ -116,14 +111,25 @@ def failure_lines(
     return lines
 
 
+def _no_miss(result: Result) -> str:
+    """Why no design comes near. Of a search that discards designs, the funnel does not say whether any is legal."""
+    funnel, stopped = result.funnel, result.status == "stopped"
+    if stopped and not funnel.legal:
+        return "no legal design was found before the search ended"
+    tried = " that was tried" if stopped else ""
+    if not (stopped or funnel.exact):
+        return "no design comes near: each breaks a rule, is infinitely far off, or fails"
+    if funnel.failed == funnel.legal:
+        return f"every design{tried} fails"
+    return f"no design{tried} comes near: each is infinitely far off, or fails"
+
+
 def _no_legal(result: Result) -> str:
-    """Why there is no legal design: which rules reject how many, or that the team leaves none."""
+    """Why there is no legal design, as is known: which rules reject how many, or that the team leaves none."""
     account = result.accounting
     if account.outside == account.total:
         return "the team may choose no design"
     whose = " of the team" if account.outside else ""
-    if account.unvisited or not account.illegal:
-        return f"no legal design{whose} was found before the search ended"
     split = sorted(account.illegal_by.items(), key=lambda item: -item[1])
     shares = [f"{name} rejects {count(number)}" for name, number in split if number]
     if len(shares) < 2:
@@ -133,7 +139,7 @@ def _no_legal(result: Result) -> str:
 
 def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:
     """``latency by 47 ms: the lowest of a design that meets the rest is 57 ms, 47 ms over <= 10 ms``."""
-    problem, miss = result.problem, relaxation.miss
+    problem, miss, far = result.problem, relaxation.miss, result.so_far
     by_name = {constraint.name: constraint for constraint in problem.constraints}
     steps = []
     for name in relaxation.constraints:
@@ -147,7 +153,7 @@ def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:
     if extreme and constraint.metric and len(steps) == 1 and not problem.graph[constraint.bound.rhs].support:
         value = result.metric_text(constraint.metric, miss.metrics.get(constraint.metric))
         gap = _gap(problem, constraint, miss.violations.get(constraint.name, 0.0), miss)
-        what += f": the {extreme} {constraint.metric} of a design{rest} is {value}, {gap}"
+        what += f": the {extreme} {constraint.metric}{far} of a design{rest} is {value}, {gap}"
     elif not same:
-        what += f": the closest design{rest} has {miss_text(result, miss)}"
-    return f"{what} (the nearest miss)" if same else what
+        what += f": the closest design{far}{rest} has {miss_text(result, miss)}"
+    return f"{what} (the nearest miss{far})" if same else what

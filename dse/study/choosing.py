@@ -50,12 +50,11 @@ class Choice:
         unknown = [option for option in self.options or () if option not in solver.options]
         if not unknown:
             return
-        if solver.options:
-            raise InputError(
-                f"solver {name} has no option {unknown[0]!r}{nearest(unknown[0], solver.options)}"
-            )
         having = [other for other, made in solvers().items() if made.options.issuperset(unknown)]
         hint = f"; solver {' and '.join(having)} has" if having else ""
+        if solver.options:
+            hint = hint or nearest(unknown[0], solver.options)
+            raise InputError(f"solver {name} has no option {unknown[0]!r}{hint}")
         raise InputError(f"solver {name} has no options, but got {', '.join(unknown)}{hint}")
 
     def others(self, promise: Promise | None) -> str:
@@ -89,7 +88,6 @@ class Choice:
         return names[
             0
         ], f"{why}, so whatever is run later is a sample and proves nothing" if sampling else why
-
 
     def _with_options(self, name: str, reason: str, promise: Promise | None) -> tuple[str, str]:
         """The picked solver, or one that has the options which were given and it has not."""

@@ -35,7 +35,9 @@ def exact_result(
     clock: Mapping[str, Any] | None = None,
 ) -> Result:
     """The result of an exact run, complete or stopped; ``epsilon`` is what its front was allowed to be worse by."""
-    return _Reader(problem, team, run).result(run, solver, seed, epsilon, note, clock or {})
+    return _Reader(problem, team, run).result(
+        run, solver, seed=seed, epsilon=epsilon, note=note, clock=clock or {}
+    )
 
 
 def design_metrics(
@@ -86,7 +88,7 @@ def miss_of(
 
 
 def traits_of(problem: Problem, present: list[NDArray[np.bool_]]) -> tuple[Trait, ...]:
-    """What all feasible designs share, from which values occur among them. Dimensions of one value say nothing."""
+    """What all feasible designs share, from which values occur among all of them; dimensions of one value say nothing."""
     traits = []
     for dimension, seen in zip(problem.dimensions, present, strict=True):
         values = np.flatnonzero(seen)
@@ -192,7 +194,7 @@ class _Reader:
         return tuple(found)
 
     def result(
-        self, run: ExactRun, solver: str, seed: int, epsilon: float, note: str, clock: Mapping[str, Any]
+        self, run: ExactRun, solver: str, *, seed: int, epsilon: float, note: str, clock: Mapping[str, Any]
     ) -> Result:
         tally = self.tally
         complete = run.status == "complete"
@@ -212,7 +214,7 @@ class _Reader:
             front=self._front(),
             nearest_miss=nearest,
             relaxations=() if tally.feasible else self._relaxations(),
-            traits=traits_of(self.problem, tally.present) if tally.feasible and not tally.beaten else (),
+            traits=traits_of(self.problem, tally.present) if complete and not tally.beaten else (),
             best=self._best(),
             failures=self._failures(),
             seed=seed,

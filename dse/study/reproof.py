@@ -243,8 +243,8 @@ class Reprover:
             return self._sentence(code, design) + doubt
         return ""
 
-    def _confirmed(self, code: int, design: Design, numbers: Sequence[int]) -> bool:
-        """Whether the scalar evaluator, too, says that a design of these value numbers contradicts a code."""
+    def _confirmed(self, code: int, design: Design, digits: Sequence[int]) -> bool:
+        """Whether the scalar evaluator, too, says that a design of these digits contradicts a code."""
         if not member(self.problem, self.team, design):
             return False
         if RULES <= code < RULES + len(self.checks):
@@ -263,7 +263,7 @@ class Reprover:
         verdict = judge(self.problem, design)
         if verdict.state is not State.FEASIBLE:
             return False
-        costs, first = np.array([self._costs(verdict.objectives)]), [np.array([own]) for own in numbers]
+        costs, first = np.array([self._costs(verdict.objectives)]), [np.array([own]) for own in digits]
         return code == INFINITE or not self.front.beats(costs, first)[0]
 
     def _costs(self, objectives: Iterable[float]) -> list[float]:

@@ -181,6 +181,11 @@ class Result:
         return bool(self.front)
 
     @property
+    def so_far(self) -> str:
+        """What hedges a claim about all designs: " so far" after a search that was stopped."""
+        return " so far" if self.status == "stopped" else ""
+
+    @property
     def best_point(self) -> FrontPoint:
         """The best design of a single-objective search.
 

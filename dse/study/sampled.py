@@ -153,7 +153,7 @@ class _Trials:
             front=tuple(self._point(int(p), int(count)) for p, count in zip(positions, ties, strict=True)),
             nearest_miss=nearest,
             relaxations=() if tally.feasible else self._relaxations(),
-            traits=traits_of(self.problem, tally.present) if tally.feasible else (),
+            traits=traits_of(self.problem, tally.present) if status == "exhausted" else (),
             best=tuple(self._point(int(position)) for position in tally.best.positions),
             failures=tuple((t.reason, _number(t), self._text(t.design)) for t in failures),
             n_trials=len(self.trials),

@@ -62,6 +62,61 @@ def test_no_legal_design(dse: Dse, write: Write, rules: str, team: tuple[str, ..
     assert told in out
 
 
+LARGE = """\
+dse: 1
+name: large
+dimensions: {p: {range: [0, 99]}, q: {range: [0, 299]}, r: {range: [0, 99]}}
+metrics: {cost: {expr: p + q * r + 1, unit: 1}}
+objectives: {cost: minimize}
+constraints: {cost: "<= 0.5"}
+"""
+
+
+@pytest.mark.parametrize("rule", ["p != q", "p < 50", "p < 0.5 and q + r > 1"])
+def test_a_proof_that_nothing_is_feasible_has_the_nearest_miss(dse: Dse, write: Write, rule: str) -> None:
+    path = write(LARGE + f"rules: {{a: {{check: {rule}, because: so it is}}}}\n")
+    outs = [said(dse("search", path, "--solver", solver).out) for solver in ("pareto", "exhaustive")]
+    assert "no feasible design: proven for all 3,000,000 designs" in outs[0]
+    assert "evaluated 0 judged one by one" in outs[0]  # so that none is known to be legal
+    for out in outs:
+        assert "nearest miss: cost 1, 0.5 over <= 0.5 p=0 q=" in out
+        assert (
+            "smallest relaxations, each of which is enough: cost by 0.5: the lowest cost of a design" in out
+        )
+        assert "breaks a rule" not in out
+        assert "before the search ended" not in out
+
+
+def test_a_proof_that_nothing_comes_near(dse: Dse, write: Write) -> None:
+    path = write(
+        LARGE.replace("p + q * r + 1", "p / (q - q) + r") + "rules: {a: {check: p > 9, because: no}}\n"
+    )
+    out = said(dse("search", path, "--solver", "pareto").out)
+    assert "no design comes near: each breaks a rule, is infinitely far off, or fails" in out
+
+
+def test_what_a_stopped_search_found_is_found_so_far(dse: Dse, write: Write) -> None:
+    path = write(LARGE)
+    stopped = ["--solver", "exhaustive", "--option", "jit=off", "--timeout", "1e-3"]
+    for words in (stopped, ["--solver", "optuna", "--sampler", "random", "--n-trials", "4"]):
+        out = said(dse("search", path, *words).out)
+        assert "nearest miss so far: cost " in out
+        assert "smallest relaxations so far, each of which is enough:" in out
+        assert "the lowest cost so far of a design is " in out
+        assert "(the nearest miss so far)" in out
+    assert "so far" not in dse("search", path, *stopped[:-2]).out
+
+
+def test_a_stopped_search_that_met_no_legal_design(dse: Dse, write: Write) -> None:
+    path = write(
+        LARGE.replace("{range: [0, 99]}}", "{range: [0.5, 2.0]}}")
+        + "rules: {a: {check: r > 3, because: no}}\n"
+    )
+    out = said(dse("search", path, "--n-trials", "3").out)
+    assert "no legal design was found before the search ended" in out
+    assert "may choose" not in out
+
+
 def test_an_account_says_whether_it_is_of_every_design(dse: Dse, write: Write) -> None:
     every = "every design accounted for"
     assert every in dse("search", "camera").out
@@ -111,7 +166,7 @@ def test_a_sampler_asks_for_its_solver(dse: Dse) -> None:
     assert "solver optuna: a sample of 10 trials" in out
     refused = dse("search", "camera", "--solver", "pareto", "--sampler", "nsga2")
     assert (refused.code, refused.out) == (2, "")
-    assert "solver pareto has no options, but got sampler; solver optuna has" in refused.err
+    assert "solver pareto has no option 'sampler'; solver optuna has" in refused.err
 
 
 def test_a_run_that_has_its_trials_says_so(dse: Dse, tmp_path: Path) -> None:

@@ -204,6 +204,31 @@ def test_a_report_of_one_result_without_a_front() -> None:
     assert "Outcome" in text
 
 
+def test_what_a_stopped_search_found_is_found_so_far() -> None:
+    problem = build(
+        knobs(), {"x": ("a", "1"), "y": ("b", "1")}, {"x": "minimize", "y": "minimize"}, {"x": ">= 10"}
+    )
+    result = solve(problem)
+    assert "so far" not in written(result)
+    stopped = written(replace(result, status="stopped", funnel=replace(result.funnel, exact=False)))
+    text = Seen(stopped).text
+    assert "Nearest miss so far: " in text
+    assert "misses x by 4 so far" in text
+    assert "none feasible so far; misses x by 4" in stopped
+    assert "all: nearest miss so far" in stopped
+
+
+def test_whether_there_is_a_legal_design_is_said_where_it_is_known() -> None:
+    result = solve(build(knobs(), {"x": ("a", "1")}, {"x": "minimize"}, {"x": ">= 10"}))
+    none = replace(result.funnel, legal=0)
+    assert "It has no legal design." in written(replace(result, funnel=none))
+    pruned = replace(result, funnel=replace(none, exact=False))
+    assert "legal design." not in written(pruned)
+    assert "No legal design of it was found so far." in written(
+        replace(pruned, status="stopped", nearest_miss=None)
+    )
+
+
 def test_a_long_front_is_cut_and_says_so() -> None:
     problem = build(knobs(600, 1), {"x": ("a", "1"), "y": ("0 - a", "1")}, {"x": "minimize", "y": "minimize"})
     text = Seen(written(solve(problem))).text

@@ -25,8 +25,8 @@ from typing import Any
 
 import optuna  # noqa: F401 - loaded once for all lives
 
-from dse.evaluation import sweep
 from dse.evaluation.compiled import loops
+from dse.evaluation.sweep import Sweep
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.solvers import compiled as loops_solver
@@ -59,7 +59,7 @@ def pair(folder: Path) -> None:
 def exact(folder: Path, name: str = "exhaustive") -> None:
     """An exact search that saves its state often, in pieces small enough for all lives."""
     running.SAVED_EVERY = 0.0
-    sweeping.Sweep = partial(sweep.Sweep, piece=100_000)  # type: ignore[misc,assignment]
+    sweeping.Sweep = partial(Sweep, piece=100_000)  # type: ignore[attr-defined,assignment]
     Study(large(), solver=name, folder=folder, keep=200, top=5).run()
 
 
@@ -166,16 +166,17 @@ def main(folder: Path, kind: str, times: list[float]) -> list[dict[str, object]]
 
 def _log_checkpoints(folder: Path, most: int) -> None:
     """Make this process log each checkpoint it saves, and after so many wait for its end."""
-    save, left = Storage.save_checkpoint, iter(range(1, most))
+    save: Callable[[Any, bytes], None] = Storage.save_checkpoint
+    left = iter(range(1, most))
 
-    def logged(self: Storage, checkpoint: bytes) -> None:
+    def logged(self: Any, checkpoint: bytes) -> None:
         save(self, checkpoint)
         with _log(folder).open("a") as file:
             file.write("saved\n")
         if next(left, None) is None:
             signal.pause()
 
-    Storage.save_checkpoint = logged  # type: ignore[method-assign]
+    Storage.save_checkpoint = logged  # type: ignore[method-assign,assignment]
 
 
 def _log(folder: Path) -> Path:
