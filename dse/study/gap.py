@@ -32,9 +32,10 @@ class Gap:
     """What a front found so far may lack. Objectives are by name, in base units and as declared.
 
     Whatever feasible design there is, some point of the front is worse by at most ``additive`` in every objective at
-    once. No feasible design is better than ``bound`` in an objective. ``hypervolume`` is what the front covers, and
-    ``hypervolume_bound`` at most what the true front does, as shares of the box from ``bound`` to ``reference``, the worst
-    feasible value seen; both are None where that box is flat or not finite. Without a feasible design, ``additive`` is infinite.
+    once. No feasible design is better than ``bound`` in an objective. ``hypervolume`` is what the front covers (or less), and
+    ``hypervolume_bound`` an upper bound of what the true front covers, as shares of the box from ``bound`` to
+    ``reference``, the worst feasible value seen; both are None where that box is flat or not finite. Without a feasible
+    design, ``additive`` is infinite.
     """
 
     additive: Mapping[str, float]
@@ -86,6 +87,16 @@ class Standing:
     values: NDArray[np.float64]
     positions: Positions
 
+    def joined(self, earlier: Standing) -> Standing:
+        """With the designs of an earlier stop of the same search, and the better gap: the front only grew since."""
+        values = np.concatenate([self.values, earlier.values])
+        positions = np.concatenate([self.positions, earlier.positions])
+        _, first = np.unique(values, axis=0, return_index=True)
+        first = first[nondominated(values[first])]
+        gaps = self.gap.hypervolume_gap, earlier.gap.hypervolume_gap
+        better = earlier.gap if gaps[1] is not None and (gaps[0] is None or gaps[1] < gaps[0]) else self.gap
+        return Standing(better, values[first], positions[first])
+
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return {
@@ -99,7 +110,9 @@ class Standing:
         """What :meth:`to_dict` gave, of a problem of ``k`` objectives."""
         values = np.array(data["values"], dtype=np.float64).reshape(-1, k)
         positions = [unpacked(position) for position in data["positions"]]
-        return cls(Gap.from_dict(data["gap"]), values, np.array(positions, dtype=None if positions else np.int64))
+        return cls(
+            Gap.from_dict(data["gap"]), values, np.array(positions, dtype=None if positions else np.int64)
+        )
 
 
 def gap_of(
@@ -118,17 +131,17 @@ def gap_of(
     bound = both.min(axis=0) if len(both) else np.full(k, np.inf)
     if not len(front):
         additive = np.full(k, np.inf if len(open_) else 0.0)
-        return _named(problem, additive, bound, np.full(k, np.nan), None, None)
+        return _named(problem, (additive, bound, np.full(k, np.nan)))
     additive = _additive(_thinned(front, _FRONT), open_, bound, worst)
     with np.errstate(over="ignore", invalid="ignore"):
         span = worst - bound
     if not (np.isfinite(span).all() and (span > 0.0).all()):
-        return _named(problem, additive, bound, worst, None, None)
+        return _named(problem, (additive, bound, worst))
     most = _VOLUME.get(k, _VOLUME_ELSE)
     at_best = both[nondominated(both)]
     covered = normalized_hypervolume(_thinned(front, most), bound, worst)
     covered_at_best = normalized_hypervolume(_merged(at_best, most), bound, worst)
-    return _named(problem, additive, bound, worst, covered, max(covered, covered_at_best))
+    return _named(problem, (additive, bound, worst), (covered, max(covered, covered_at_best)))
 
 
 def _additive(
@@ -141,14 +154,16 @@ def _additive(
     with np.errstate(over="ignore", invalid="ignore"):
         span = worst - bound
     span = np.where(np.isfinite(span) & (span > 0.0), span, 1.0)
-    additive = np.zeros(front.shape[1])
+    additive, reached = np.zeros(front.shape[1]), np.zeros(front.shape[1])
     for low in open_:
         with np.errstate(over="ignore", invalid="ignore"):
             excess = np.maximum(front - low, 0.0)
-        best = int(np.argmin((excess / span).max(axis=1)))
+            best = int(np.argmin((excess / span).max(axis=1)))
         additive = np.maximum(additive, excess[best])
+        reached = np.maximum(reached, np.abs(front[best]))
     # What is added to a lower bound must reach the front's value also after rounding.
-    return np.where(additive > 0.0, additive * (1 + 2.0**-40) + 2.0**-40 * np.abs(worst), 0.0)
+    with np.errstate(over="ignore"):
+        return np.where(additive > 0.0, additive * (1 + 2.0**-40) + 2.0**-40 * reached, 0.0)
 
 
 def _merged(lows: NDArray[np.float64], most: int = _BOXES) -> NDArray[np.float64]:
@@ -168,16 +183,14 @@ def _thinned(front: NDArray[np.float64], most: int) -> NDArray[np.float64]:
 
 def _named(
     problem: Problem,
-    additive: Sequence[float] | NDArray[np.float64],
-    bound: NDArray[np.float64],
-    worst: NDArray[np.float64],
-    covered: float | None,
-    covered_at_best: float | None,
+    vectors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    volumes: tuple[float, float] | tuple[None, None] = (None, None),
 ) -> Gap:
+    """The gap of (additive, bound, worst), minimized, and the hypervolumes of the front and of what may be."""
     names = [o.name for o in problem.objectives]
     signs = np.array([o.sign for o in problem.objectives])
-
-    def named(values: Any) -> dict[str, float]:
-        return dict(zip(names, np.asarray(values, dtype=np.float64).tolist(), strict=True))
-
-    return Gap(named(additive), named(bound * signs), named(worst * signs), covered, covered_at_best)
+    additive, bound, worst = (
+        dict(zip(names, values.tolist(), strict=True))
+        for values in (vectors[0], vectors[1] * signs, vectors[2] * signs)
+    )
+    return Gap(additive, bound, worst, *volumes)

@@ -19,7 +19,7 @@ from dse.problem.library import load
 from dse.solvers.pareto import Pareto
 from dse.study.diagnosis import exact_result
 from dse.study.exact import run_exact
-from dse.study.gap import Gap
+from dse.study.gap import Gap, gap_of
 from dse.study.result import Result
 from dse.study.study import search
 from tests.brute import Everything
@@ -147,6 +147,21 @@ def test_the_gap_of_a_larger_search() -> None:
         data = wide(random.Random(seed), 20_000, 1 + seed % 4)
         with narrowed(limit=30, children=400):
             assert_stops_are_proven(data, None, (0.1, 0.5, 0.9))
+
+
+@pytest.mark.parametrize("worst", [[math.inf, 9.0], [-math.inf, -math.inf], [1e308, 1e308], [9.0, 9.0]])
+def test_the_gap_in_an_objective_does_not_hang_on_the_worst_value(worst: list[float]) -> None:
+    axis = {"range": [1, 4]}
+    data = flat({"a": axis, "b": axis}, {"x": "a", "y": "b"}, {"x": "minimize", "y": "minimize"})
+    front = np.array([[0.1, 3.0], [2.0, 1e-3], [0.3, 0.7]])
+    lows = np.array([[0.1, 0.6], [1e-17, 2.9]])
+    gap = gap_of(data, front, lows, np.array(worst))
+    more = np.array([gap.additive["x"], gap.additive["y"]])
+    assert (more < [0.3, 3.0]).all()
+    for low in lows:
+        assert (front <= low + more).all(axis=1).any()
+    endless = gap_of(data, front, np.array([[-math.inf, 0.6]]), np.array(worst))
+    assert endless.additive["x"] == math.inf
 
 
 def test_the_gap_narrows_and_closes() -> None:
