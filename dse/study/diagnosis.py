@@ -129,6 +129,7 @@ class _Reader:
     def _front(self) -> tuple[FrontPoint, ...]:
         """In the order of the first objective, best first, then the next."""
         archive, weight = self.archive, self.tally.weight
+        archive.check()
         _, positions, ties = archive.to_arrays()
         tied: list[tuple[int, ...]] = [()] * len(positions)
         if archive.keep_ties:

@@ -16,10 +16,11 @@ from dse.study.vectorset import VectorSet
 __all__ = ["Archive", "FrontTooLarge", "nondominated"]
 
 _PENDING = 8192  # rows kept unsorted before the front is brought up to date
+_SLACK = 2  # how many times its limit an archive may hold on the way
 
 
 class FrontTooLarge(DseError):
-    """The front has more distinct vectors than the limit."""
+    """The front has more distinct vectors than the limit, or had more than twice as many on the way."""
 
 
 class Archive:
@@ -29,9 +30,12 @@ class Archive:
     the same arrays. Each design is to be added once: a position added twice is counted as two ties. Memory
     grows with the front, not with the stream.
 
+    Whether a front is too large is decided by what it is in the end, which :meth:`check` does, and not by what it is on
+    the way, which depends on the order of the stream. Only beyond twice its limit does an archive refuse at once.
+
     Args:
         k: number of objectives, at least 1.
-        limit: most distinct vectors to hold; with ``keep_ties`` also the most positions.
+        limit: most distinct vectors of a front; with ``keep_ties`` also the most positions.
         keep_ties: whether the positions of all designs on the front are kept.
     """
 
@@ -79,7 +83,7 @@ class Archive:
 
         Raises:
             ValueError: wrong shapes, or a NaN.
-            FrontTooLarge: more distinct vectors than the limit are non-dominated so far.
+            FrontTooLarge: more than twice as many distinct vectors as the limit are non-dominated so far.
         """
         rows = checked(values, self.k)
         places = _numbers(positions)
@@ -92,7 +96,7 @@ class Archive:
 
         Raises:
             ValueError: the archives differ in ``k`` or ``keep_ties``.
-            FrontTooLarge: more distinct vectors than the limit are non-dominated.
+            FrontTooLarge: more than twice as many distinct vectors as the limit are non-dominated so far.
         """
         if (other.k, other.keep_ties) != (self.k, self.keep_ties):
             raise ValueError(
@@ -101,6 +105,29 @@ class Archive:
             )
         other._settle()
         self._absorb(*other._rows())
+
+    def check(self) -> None:
+        """Make sure that the front, as it is now, is not too large.
+
+        Raises:
+            FrontTooLarge: it has more distinct vectors, or with ``keep_ties`` more designs, than the limit.
+        """
+        self._settle()
+        self._refuse(self._positions.size, int(self._ties.sum()), 1)
+
+    def _refuse(self, vectors: int, designs: int, slack: int) -> None:
+        found = "found so far" if slack > 1 else "found"
+        if vectors > slack * self.limit:
+            raise FrontTooLarge(
+                f"the front must have at most {self.limit:,} distinct vectors, but {vectors:,} are {found}; "
+                "ask for an epsilon-front (--epsilon 0.01), for one objective and its best designs (--top), "
+                "or use fewer or coarser objectives"
+            )
+        if self.keep_ties and designs > slack * self.limit:
+            raise FrontTooLarge(
+                f"at most {self.limit:,} tied designs can be listed, but {designs:,} are {found}; "
+                "keep one design per vector, or use finer objectives"
+            )
 
     def dominates(self, values: ArrayLike, *, or_equal: bool = False) -> NDArray[np.bool_]:
         """Which vectors, shape (n, k), a vector held here dominates; ``or_equal`` counts equality too.
@@ -213,17 +240,7 @@ class Archive:
         order, starts = groups(columns, positions)
         ties = np.add.reduceat(counts[order], starts)
         front = front_of_sorted(columns[:, order[starts]])
-        if front.size > self.limit:
-            raise FrontTooLarge(
-                f"the front must have at most {self.limit:,} distinct vectors, but {front.size:,} are found "
-                "so far; ask for an epsilon-front (--epsilon 0.01), for one objective and its best designs (--top), "
-                "or use fewer or coarser objectives"
-            )
-        if self.keep_ties and ties[front].sum() > self.limit:
-            raise FrontTooLarge(
-                f"at most {self.limit:,} tied designs can be listed, but {ties[front].sum():,} are found "
-                "so far; keep one design per vector, or use finer objectives"
-            )
+        self._refuse(front.size, int(ties[front].sum()), _SLACK)
         leaders = order[starts[front]]
         if self.keep_ties:
             kept = np.zeros(starts.size, dtype=np.bool_)

@@ -137,6 +137,7 @@ class _Trials:
 
     def result(self, team: Team, solver: str, status: Literal["exhausted", "stopped"]) -> Result:
         tally = self.tally
+        tally.archive.check()
         _, positions, ties = tally.archive.to_arrays()
         nearest = None
         if not tally.feasible and len(tally.nearest.positions):

@@ -250,12 +250,39 @@ def test_limit() -> None:
     assert len(archive) == 3
     archive.add([[3.0, 0.0]], [3])
     with pytest.raises(FrontTooLarge, match=r"at most 3 distinct vectors, but 4 .*--top") as caught:
-        archive.to_arrays()
+        archive.check()
     assert isinstance(caught.value, DseError)
     listed = Archive(1, limit=3, keep_ties=True)
     listed.add([[0.0]] * 4, [0, 1, 2, 3])
     with pytest.raises(FrontTooLarge, match=r"at most 3 tied designs can be listed, but 4"):
-        len(listed)
+        listed.check()
+
+
+@pytest.mark.parametrize("keep_ties", [False, True])
+def test_a_front_is_refused_for_what_it_is_in_the_end(keep_ties: bool) -> None:
+    on_the_way = [[float(at), 5.0 - at] for at in range(6)]
+    for order in ([*on_the_way, [0.0, 0.0]], [[0.0, 0.0], *on_the_way]):
+        archive = Archive(2, limit=3, keep_ties=keep_ties)
+        for position, row in enumerate(order):
+            archive.add([row], [position])
+            assert len(archive) <= 6
+        archive.check()
+        assert archive.to_arrays()[0].tolist() == [[0.0, 0.0]]
+    archive = Archive(2, limit=3, keep_ties=keep_ties)
+    archive.add([[float(at), 6.0 - at] for at in range(7)], range(7))
+    with pytest.raises(FrontTooLarge, match="but 7 are found so far"):
+        len(archive)
+
+
+def test_ties_are_refused_for_what_they_are_in_the_end() -> None:
+    archive = Archive(1, limit=3, keep_ties=True)
+    archive.add([[1.0]] * 6, range(6))
+    assert len(archive) == 1
+    archive.add([[0.0]], [6])
+    archive.check()
+    archive.add([[0.0]] * 6, range(7, 13))
+    with pytest.raises(FrontTooLarge, match="but 7 are found so far"):
+        len(archive)
 
 
 def test_archive_refuses() -> None:
