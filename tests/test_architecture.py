@@ -149,6 +149,18 @@ def test_the_engine_loads_heavy_packages_late() -> None:
     assert not early, "import these inside the function that needs them:\n" + "\n".join(early)
 
 
+def test_the_numbers_that_certificates_are_written_in_are_given_once() -> None:
+    codes = {"OPEN", "ABSENT", "OUTSIDE", "JUDGED", "DOMINATED", "INFINITE", "RULES"}
+    givers: dict[str, set[str]] = {}
+    for module, path in module_names().items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = {name.id for t in targets for name in ast.walk(t) if isinstance(name, ast.Name)}
+            if codes & names and module.startswith(("dse.study", "dse.solvers")):
+                givers[module] = codes & names
+    assert givers == {"dse.study.certificate": codes}
+
+
 def test_no_file_is_too_long() -> None:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()}
     assert {str(path): n for path, n in lengths.items() if n > LONGEST} == {}

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Boxes, Frame
+from dse.study.certificate import ABSENT, DOMINATED, INFINITE, JUDGED, OPEN, OUTSIDE
+from dse.study.certificate import RULES as FIRST
 
 from .guard import Guard
 
@@ -27,8 +29,7 @@ __all__ = [
     "Wanted",
 ]
 
-OPEN, ABSENT, OUTSIDE, JUDGED, DOMINATED, INFINITE, FIRST = range(7)
-"""What a child is; from ``FIRST`` on, the number of the rule, then of the constraint, that it breaks."""
+# What a child is, as certificates write it; from FIRST on, the number of the rule, then of the constraint, that it breaks.
 
 _SPARSE = 0.5
 """Below this share of children alive, the rest is computed for those alone."""
