@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "Diagnostic",
@@ -95,9 +96,10 @@ class StudyError(DseError):
 
 
 class Interrupted(DseError):
-    """The user stopped a search; its state is kept and can be resumed."""
+    """The user stopped a search; its state is kept and can be resumed. ``result`` is what it had found, if it is known."""
 
     exit_code = 3
+    result: Any = None
 
 
 class VerificationFailed(DseError):

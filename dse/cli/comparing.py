@@ -76,7 +76,9 @@ def _team_lines(row: TeamReport) -> list[str]:
         return [*lines, *failure_lines(result, row.unlocks, row.departures)]
     what = "Pareto front" if len(result.problem.objectives) > 1 else "best design"
     sampled = ", by sampling" if result.promise == "sampling" else ""
-    lines = paragraph(f"{row.team}: {what}, of {plural(result.funnel.feasible, 'feasible design')}{sampled}")
+    feasible = plural(result.funnel.feasible, "feasible design")
+    least = "" if result.funnel.exact or sampled else "at least "
+    lines = paragraph(f"{row.team}: {what}, of {least}{feasible}{sampled}")
     return [*lines, *point_lines(result, result.front)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dse.cli.text import aligned, paragraph
+from dse.cli.text import aligned, count, paragraph
 from dse.study.gap import Gap
 from dse.study.result import Result
 from dse.units import format_value
@@ -28,12 +28,17 @@ def gap_lines(result: Result, *, indent: int = 2) -> list[str]:
         return []
     if not result.feasible:
         return paragraph("no feasible design was found yet, and that there is none is not proven")
-    rows = [["", "at most worse by", "no design is better than"]]
+    rows = [["", "some point is worse by at most", "no design is better than"]]
     for objective in result.problem.objectives:
         name, unit = objective.name, objective.unit
         rows.append([name, format_value(gap.additive[name], unit), format_value(gap.bound[name], unit)])
-    lines = ["proven gap", *aligned(rows, right={1, 2}, indent=indent)]
-    return [*lines, *paragraph(_volume(gap), indent=indent)]
+    lines = ["proven gap, in all objectives at once", *aligned(rows, right={1, 2}, indent=indent)]
+    lines += paragraph(_volume(gap), indent=indent)
+    early = len(result.front) - result.funnel.feasible
+    if early > 0:
+        text = f"{count(early)} or more of these designs were found ahead of the search, and are not on its account yet"
+        lines += paragraph(text, indent=indent)
+    return lines
 
 
 def _volume(gap: Gap) -> str:

@@ -84,7 +84,10 @@ def finish(
     except (KeyboardInterrupt, Interrupted) as error:
         said = str(error) or "interrupted"
         kept = "; with --out FOLDER it could be resumed" if folder is None else ""
-        raise Interrupted(f"{said}{kept}") from None
+        told = Interrupted(f"{said}{kept}")
+        if isinstance(error, Interrupted):  # the study came to rest
+            told.result = study.result
+        raise told from None
 
 
 def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:

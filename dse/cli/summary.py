@@ -118,8 +118,9 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
         title = f"best {plural(len(points), 'design')}{'' if objective is None else f' by {objective}'}"
     elif len(problem.objectives) == 1:
         title = f"best design ({ambitions(problem)})"
-    elif result.promise == "epsilon":
-        title = f"epsilon-front: {plural(len(points), 'design')} ({ambitions(problem)})"
+    elif result.promise == "epsilon" and result.status == "complete":
+        share = f"{result.epsilon * 100:.6g} %"
+        title = f"epsilon-front, {share}: {plural(len(points), 'design')} ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
     return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not result.best)]

@@ -74,45 +74,23 @@ def run_exact(
         options: the solver's own.
     """
     state: Mapping[str, Any] | None = None
+    earlier: Standing | None = None
     tally = Tally(problem, keep=keep, top=top, objective=objective, ties=ties, seed=seed)
     if checkpoint is not None:
         before, extra = ExactRun.unpack(problem, checkpoint)
         if before.status == "complete":
             return before
-        tally, state = before.tally, extra["state"]
+        tally, state, earlier = before.tally, extra["state"], before.standing
         if certificate is not None:
             _go_on(certificate, extra.get("certificate", {}).get("mark", {}))
-    latest: dict[str, Any] = {"state": state}
+    checkpoints = _Checkpoints(save, certificate, state)
     saved = time.monotonic()
-
-    def standing() -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = latest["state"]() if callable(latest["state"]) else latest["state"]
-        return found
-
-    def save_all(*, complete: bool, known: Standing | None = None) -> Mapping[str, Any] | None:
-        """Save a checkpoint, if that is wanted; what the result says of the certificate."""
-        extra: dict[str, Any] = {"state": standing(), "complete": complete, "certificate": {}}
-        if known is not None:
-            extra["standing"] = known.to_dict()
-        if certificate is not None:
-            extra["certificate"] = certificate.standing(complete=complete)
-        if save is not None:
-            try:
-                save(search.tally.pack(extra))
-            except StudyError as error:
-                if certificate is None or not certificate.begun or certificate.why:
-                    raise
-                certificate.abandon(f"it was removed to make room: {error}")
-                extra["certificate"] = certificate.standing(complete=complete)
-                save(search.tally.pack(extra))
-        facts: Mapping[str, Any] | None = extra["certificate"].get("facts")
-        return facts
 
     def on_tick(now: State, done: float) -> None:
         nonlocal saved
-        latest["state"] = now
+        checkpoints.state = now
         if save is not None and time.monotonic() - saved >= every:
-            save_all(complete=False)
+            checkpoints.save(search.tally, complete=False)
             saved = time.monotonic()
         if progress is not None:
             progress(done)
@@ -126,9 +104,46 @@ def run_exact(
             solver.explore(search)
     except _Stop:
         status = "stopped"
-    known = solver.standing(search) if status == "stopped" else None
-    facts = save_all(complete=status == "complete", known=known)
+    known = _standing(solver, search, earlier) if status == "stopped" else None
+    facts = checkpoints.save(search.tally, complete=status == "complete", known=known)
     return ExactRun(search.tally, status, facts, known)
+
+
+@dataclass
+class _Checkpoints:
+    """Saves where a search stands; ``state`` is what the solver last said of it."""
+
+    keep: Callable[[bytes], None] | None
+    certificate: Recorder | None
+    state: State | None
+
+    def save(
+        self, tally: Tally, *, complete: bool, known: Standing | None = None
+    ) -> Mapping[str, Any] | None:
+        """Save a checkpoint, if that is wanted; what the result says of the certificate."""
+        state = self.state() if callable(self.state) else self.state
+        extra: dict[str, Any] = {"state": state, "complete": complete, "certificate": {}}
+        if known is not None:
+            extra["standing"] = known.to_dict()
+        if self.certificate is not None:
+            extra["certificate"] = self.certificate.standing(complete=complete)
+        if self.keep is not None:
+            try:
+                self.keep(tally.pack(extra))
+            except StudyError as error:
+                if self.certificate is None or not self.certificate.begun or self.certificate.why:
+                    raise
+                self.certificate.abandon(f"it was removed to make room: {error}")
+                extra["certificate"] = self.certificate.standing(complete=complete)
+                self.keep(tally.pack(extra))
+        facts: Mapping[str, Any] | None = extra["certificate"].get("facts")
+        return facts
+
+
+def _standing(solver: ExactSolver, search: ExactSearch, earlier: Standing | None) -> Standing | None:
+    """What a stopped search knows beyond its tally, with what it knew when it was stopped before."""
+    now = solver.standing(search)
+    return earlier if now is None else now if earlier is None else now.joined(earlier)
 
 
 def _go_on(certificate: Recorder, mark: Mapping[str, Any]) -> None:

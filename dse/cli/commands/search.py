@@ -9,6 +9,7 @@ import click
 
 from dse.cli import emit
 from dse.cli.options import code_option, format_option, search_options, space_argument, team_option
+from dse.errors import Interrupted
 
 if TYPE_CHECKING:
     from dse.study.result import Result
@@ -52,7 +53,12 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
 
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
-    result = run_search(problem, **options)
+    try:
+        result = run_search(problem, **options)
+    except Interrupted as error:
+        if error.result is not None:
+            report(error.result, form, options["out"], options["objective"])
+        raise
     report(result, form, options["out"], options["objective"])
     return 0 if result.feasible else 1
 
