@@ -57,7 +57,7 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
         result = run_search(problem, **options)
     except Interrupted as error:
         if error.result is not None:
-            report(error.result, form, options["out"], options["objective"])
+            report(error.result, form, None, options["objective"])  # the error says where it is kept
         raise
     report(result, form, options["out"], options["objective"])
     return 0 if result.feasible else 1
