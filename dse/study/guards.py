@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.lines import fits, lines_of
+
 __all__ = ["Steps", "guards_of", "unbeaten"]
 
 _MOST = 12  # guards
@@ -58,7 +60,8 @@ def unbeaten(values: NDArray[np.float64], guards: NDArray[np.float64]) -> NDArra
 class Steps:
     """The front (n, k) as steps: over a table of all objectives but one, how low that one is at most.
 
-    A vector of the front counts from the next lines of the table on, and a design from the lines before it.
+    A vector of the front counts from the next lines of the table on, and a design from the lines before it. With so many
+    objectives that a line on each is too much, no step beats anything.
     """
 
     def __init__(self, front: NDArray[np.float64]) -> None:
@@ -66,14 +69,15 @@ class Steps:
         distinct = [np.unique(column) for column in columns]
         self.deep = max(range(len(columns)), key=lambda at: len(distinct[at]))
         self.axes = [at for at in range(len(columns)) if at != self.deep]
-        most = int(_CELLS ** (1 / len(self.axes))) if self.axes else 1
-        self.lines = [
-            own[:: -(-len(own) // most)] if len(own) else own for own in (distinct[at] for at in self.axes)
-        ]
+        self.lines: list[NDArray[np.float64]] = []
+        if not fits(len(self.axes), _CELLS):
+            self.axes, self.table = [], np.full((), np.inf)
+            return
+        self.lines = lines_of([distinct[at] for at in self.axes], _CELLS)
         places = [
             np.searchsorted(lines, columns[at]) + 1 for lines, at in zip(self.lines, self.axes, strict=True)
         ]
-        table = np.full([len(lines) + 2 for lines in self.lines], np.inf)
+        table = np.full([len(lines) + 1 for lines in self.lines], np.inf)
         if self.axes:
             np.minimum.at(table, tuple(places), columns[self.deep])
         else:

@@ -113,6 +113,18 @@ def test_a_grid_discards_what_the_front_dominates_and_nothing_else(k: int, cells
     assert equal >= (5 if cells > 16 or k < 3 else 0)
 
 
+@pytest.mark.parametrize("k", [8, 12, 17, 18, 40])
+def test_a_grid_of_many_objectives_is_small_and_discards_what_it_has_room_for(k: int) -> None:
+    rng = np.random.default_rng(k)
+    front, usual = drawn_front(rng, k, 300, whole=False), drawn_front(rng, k, 50, whole=False)
+    grid = Grid.of(front, 3, usual)
+    assert grid.limits.size <= 2**16
+    worst = looked_up(grid, front.max(axis=0) + 1.0, 3)[0]
+    assert worst == (front[:, 3].min() if k < 18 else math.inf)
+    for vector in front:
+        assert vector[3] < looked_up(grid, vector, 3)[0]
+
+
 def test_an_empty_grid_discards_nothing() -> None:
     for k in (1, 2, 3):
         grid = Grid.of(np.empty((0, k)), 0, np.empty((0, k)))

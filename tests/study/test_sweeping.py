@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dse.evaluation import broken_rule, member
+from dse.evaluation import BulkEvaluator, broken_rule, member
 from dse.evaluation.grid import Grid
 from dse.evaluation.hull import Hull
 from dse.evaluation.plan import Plan
@@ -228,6 +230,48 @@ def test_guards_beat_no_design_of_the_front() -> None:
             assert high < 10**6 or len(steps) < len(front) + 20
             if high > 3 and k < 3:
                 assert len(left) < 200
+
+
+@pytest.mark.parametrize("k", [2, 5, 8, 12, 15, 16, 40])
+def test_steps_of_many_objectives_are_few_and_beat_what_there_is_room_for(k: int) -> None:
+    values = np.random.default_rng(k).normal(size=(300, k))
+    front = values[nondominated(values)]
+    steps = Steps(front)
+    assert steps.table.size <= 2**14
+    assert len(steps.unbeaten(front)) == len(front)
+    beaten = front.max(axis=0)[None] + 1.0
+    assert len(steps.unbeaten(beaten)) == (0 if k < 16 else 1)
+
+
+@pytest.mark.parametrize("jit", ["on", "off"])
+@pytest.mark.parametrize("k", [12, 18, 24])
+def test_many_objectives_take_no_more_memory_than_few(k: int, jit: str) -> None:
+    if jit == "on":
+        pytest.importorskip("llvmlite")
+    names = "abcd"
+    exprs = {
+        f"m{at}": f"({names[at % 4]} * {at + 1} + {names[(at + 1) % 4]} * {at * at + 3}) % {at + 5}"
+        for at in range(k)
+    }
+    found = load(
+        {
+            "dse": 1, "name": "many", "dimensions": {name: {"range": [1, 9]} for name in names},
+            "metrics": {name: {"expr": expr, "unit": 1} for name, expr in exprs.items()},
+            "objectives": dict.fromkeys(exprs, "minimize"),
+        }
+    )  # fmt: skip
+    tracemalloc.start()
+    result = solve(found, found.everything, Exhaustive(), options={"jit": jit})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+    digits = np.array(list(itertools.product(range(9), repeat=4)))
+    values = BulkEvaluator(found, [o.node for o in found.objectives]).evaluate(
+        dict(zip(names, digits.T, strict=True))
+    )
+    costs = np.column_stack([values[o.node].values for o in found.objectives])
+    right = np.unique(costs[nondominated(costs)], axis=0)
+    assert [list(p.objectives.values()) for p in result.front] == right.tolist()
 
 
 def test_a_front_that_would_not_fit_into_memory_is_refused() -> None:

@@ -3,6 +3,7 @@
 The front is laid out over a grid of the values of all objectives but one. A vector's place on the grid is looked up
 where those objectives are known; the grid says below which cost the last objective must be for the vector to matter.
 Where a front has more values than the grid has lines, guards move to the next line above: less is discarded, never more.
+With more objectives than the grid has room for, it has one place, and discards nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.compiled.helpers import BUCKETS
+from dse.evaluation.lines import drawn, fits, most_lines
 
 __all__ = ["Grid", "Lines", "last_objective"]
 
@@ -88,6 +90,8 @@ class Grid(NamedTuple):
         """
         others = [at for at in range(front.shape[1]) if at != last]
         lines = _lines([front[:, at] for at in others], [usual[:, at] for at in others], cells)
+        if not fits(len(others), cells):
+            front = front[:0]  # on no line, it discards nothing
         shape = tuple(len(own.values) for own in lines) or (1,)
         places = tuple(
             np.searchsorted(own.values[1:], front[:, at]) + 1 for own, at in zip(lines, others, strict=True)
@@ -120,19 +124,14 @@ class Grid(NamedTuple):
 
 def _lines(columns: list[NDArray[np.float64]], usual: list[NDArray[np.float64]], cells: int) -> list[Lines]:
     """The lines of each axis: all values of those that have few, evenly drawn ones of the others."""
+    if not fits(len(columns), cells):
+        return [Lines.at(np.empty(0)) for _ in columns]
     values = [np.unique(column) for column in columns]
     more = [np.unique(column) for column in usual]
     order = sorted(range(len(values)), key=lambda at: len(values[at]) + len(more[at]))
     for done, at in enumerate(order):
-        room = max(2, int(cells ** (1.0 / (len(order) - done))) - 1)
-        own = _drawn(values[at], room)
-        values[at] = np.union1d(own, _drawn(more[at], min(room, _USUAL) - len(own)))
-        cells = max(2, cells // (len(values[at]) + 1))
+        room = most_lines(len(order) - done, cells)
+        own = drawn(values[at], room)
+        values[at] = np.union1d(own, drawn(more[at], min(room, _USUAL) - len(own)))
+        cells //= len(values[at]) + 1
     return [Lines.at(own) for own in values]
-
-
-def _drawn(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """At most so many of some ascending values, the last among them."""
-    if len(values) <= most:
-        return values
-    return values[np.linspace(0, len(values) - 1, max(most, 0)).round().astype(np.intp)]
