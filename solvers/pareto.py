@@ -24,6 +24,9 @@ __all__ = ["Pareto"]
 _POLLED = 0.5
 """Seconds of planning after which it can be stopped; it starts again when the search goes on."""
 
+_PLANS = 4
+"""Plans of a problem, by team and settings, that are kept for another search."""
+
 
 class Pareto(ExactSolver):
     """The exact front, without evaluating what a bound rules out.
@@ -65,6 +68,7 @@ class Pareto(ExactSolver):
             problem,
             ("branching", team, settings),
             lambda: Plan(problem, team, settings, poll=poll, seeded=seeded),
+            most=_PLANS,
         )
         self._seeded = None
         state = search.state or {}
