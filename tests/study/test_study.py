@@ -455,7 +455,7 @@ def test_a_refused_search_leaves_nothing_behind(tmp_path: Path) -> None:
         ({"objective": "latncy"}, "unknown objective 'latncy'; did you mean 'latency'"),
         ({"team": "sytems"}, "unknown team 'sytems'; did you mean 'systems'"),
         ({"solver": "optnua"}, "unknown solver 'optnua'; did you mean 'optuna'"),
-        ({"solver": "pareto", "options": {"x": 1}}, "solver pareto has no options, but got x"),
+        ({"solver": "pareto", "options": {"x": 1}}, "solver pareto has no option 'x'; known: epsilon"),
         ({"n_trials": -1}, "n_trials must be at least 0"),
         ({"timeout": -1.0}, "timeout must be at least 0"),
         ({"timeout": float("nan")}, "timeout must be at least 0"),
