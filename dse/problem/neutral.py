@@ -240,6 +240,11 @@ class _Importing:
                 self.report(own, f"found {_kind(odd[0]) if odd else 'an infinity'}, expected values")
                 continue
             kinds = {_kind_of(value) for value in values}
+            if len(kinds) > 1:
+                # Python would compare them with each other by value, which values held as texts cannot do.
+                several = " and ".join(sorted({_kind(value) for value in values}))
+                self.report(own, f"found {several}, expected values of one kind")
+                continue
             kind = kinds.pop() if len(kinds) == 1 else TEXT
             written = values
             if kind == TEXT:

@@ -22,9 +22,8 @@ _BOXES = 2_000
 _FRONT = 4_000
 """Vectors of the front that may meet them; fewer only widen the gap."""
 
-_VOLUME = {1: 10**9, 2: 10**9, 3: 4_000}
-_VOLUME_ELSE = 60
-"""Vectors whose hypervolume is computed exactly, per number of objectives."""
+_VOLUME = {1: 10**9, 2: 10**9, 3: 4_000, 4: 100, 5: 30}
+"""Vectors whose hypervolume is computed, per number of objectives; with more objectives there is no claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,9 @@ def gap_of(
     additive = _additive(_thinned(front, _FRONT), open_, bound, worst)
     with np.errstate(over="ignore", invalid="ignore"):
         span = worst - bound
-    if not (np.isfinite(span).all() and (span > 0.0).all()):
+    if k not in _VOLUME or not (np.isfinite(span).all() and (span > 0.0).all()):
         return _named(problem, (additive, bound, worst))
-    most = _VOLUME.get(k, _VOLUME_ELSE)
+    most = _VOLUME[k]
     at_best = both[nondominated(both)]
     covered = normalized_hypervolume(_thinned(front, most), bound, worst)
     covered_at_best = normalized_hypervolume(_merged(at_best, most), bound, worst)

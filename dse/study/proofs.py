@@ -86,7 +86,7 @@ def check_result(
     found.check("the accounting sums to the size of the space", _wrong_accounting(problem, stored))
     try:
         points = [_point(problem, data) for data in stored["front"]]
-    except (KeyError, TypeError, ValueError, DseError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, DseError) as error:
         found.check("", [f"result.json: the front is damaged: {type(error).__name__}: {error}"])
         return []
     coder = Coder(problem)
@@ -117,8 +117,12 @@ def _wrong_accounting(problem: Problem, stored: Mapping[str, Any]) -> list[str]:
             f"the accounting's total is {accounting['total']:,}, but the space has {problem.size:,} designs"
         )
     for by, whole in (("illegal_by", "illegal"), ("pruned_by", "pruned")):
-        split = sum(accounting.get(by, {}).values())
-        if accounting.get(by) and split != accounting[whole]:
+        parts_of = accounting.get(by, {})
+        if not isinstance(parts_of, dict) or not all(type(n) is int and n >= 0 for n in parts_of.values()):
+            wrong.append(f"result.json: the accounting's {by} is damaged")
+            continue
+        split = sum(parts_of.values())
+        if parts_of and split != accounting[whole]:
             wrong.append(f"the accounting's {by} sums to {split:,}, but {whole} is {accounting[whole]:,}")
     if stored.get("status") == "complete" and accounting["unvisited"]:
         wrong.append(f"the search is complete, but {accounting['unvisited']:,} designs were not visited")

@@ -46,9 +46,7 @@ class Records:
         self._waiting: list[dict[str, NDArray[Any]]] = []
         self._held = 0
 
-    def add(
-        self, keys: NDArray[Any], positions: Positions, columns: Mapping[str, NDArray[Any]]
-    ) -> None:
+    def add(self, keys: NDArray[Any], positions: Positions, columns: Mapping[str, NDArray[Any]]) -> None:
         """Take rows in; keys (n,), positions (n,), columns (n, width)."""
         if not self.limit or not len(keys):
             return

@@ -20,7 +20,7 @@ DSE = [sys.executable, "-m", "dse"]
 LARGE = """\
 dse: 1
 name: large
-dimensions: {a: {range: [1, 100]}, c: {range: [1, 100]}, d: {range: [1, 100]}, e: {range: [1, 400]}}
+dimensions: {a: {range: [1, 100]}, c: {range: [1, 100]}, d: {range: [1, 100]}, e: {range: [1, 40000]}}
 metrics:
   m: {expr: "a * c + sqrt(d) / e", unit: 1}
   n: {expr: "max(d * c, a + e) - a", unit: 1}

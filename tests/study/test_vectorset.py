@@ -23,9 +23,7 @@ def test_members_are_found_and_others_are_not(k: int, held: int, asked: int, see
 
 
 def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        vectorset, "_hashed", lambda columns: np.full(columns.shape[1], 7, dtype=np.uint64)
-    )
+    monkeypatch.setattr(vectorset, "_hashed", lambda columns: np.full(columns.shape[1], 7, dtype=np.uint64))
     columns = np.array([[1.0, 2.0, 3.0, 4.0]])
     found = VectorSet(columns).contains(np.array([[3.0, 9.0, 1.0, 4.0, 5.0]]))
     assert found.tolist() == [True, False, True, True, False]
