@@ -199,6 +199,7 @@ class _Reader:
     ) -> Result:
         tally = self.tally
         complete = run.status == "complete"
+        surveyed = complete and tally.feasible > 0 and not tally.beaten  # every feasible design was seen
         nearest = None
         if not tally.feasible and len(tally.nearest.positions):
             nearest = self._miss(tally.nearest.positions[0])
@@ -215,7 +216,7 @@ class _Reader:
             front=self._front(),
             nearest_miss=nearest,
             relaxations=() if tally.feasible else self._relaxations(),
-            traits=traits_of(self.problem, tally.present) if complete and not tally.beaten else (),
+            traits=traits_of(self.problem, tally.present) if surveyed else (),
             best=self._best(),
             failures=self._failures(),
             seed=seed,
