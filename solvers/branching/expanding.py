@@ -127,6 +127,12 @@ class Tree:
         columns = {self.order[at]: rows[at].astype(np.intp) for at in range(len(rows))}
         return self.boxes.frame(columns, child, rows.shape[1])
 
+    def lows(self, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """The lower bounds (k, n) of boxes (depth, n)."""
+        frame, n = self.frame(rows, None), rows.shape[1]
+        self.boxes.feasible(frame)  # objectives build on it
+        return np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in self.boxes.objectives(frame)])
+
     def expand(
         self,
         rows: NDArray[np.uint8],

@@ -7,6 +7,7 @@ import numpy as np
 from dse.evaluation.bounds import Boxes
 from dse.study.gap import Standing, gap_of
 
+from .expanding import Tree
 from .searching import CHILDREN, Search
 from .seeding import Seeding
 
@@ -15,9 +16,7 @@ __all__ = ["standing", "standing_at_first"]
 
 def standing_at_first(boxes: Boxes, seeding: Seeding) -> Standing:
     """The same before the search began: nothing is known of the whole space but its bound."""
-    frame = boxes.frame({}, None, 1)
-    boxes.feasible(frame)
-    low = np.array([[bound.reshape(-1)[0] for bound in boxes.objectives(frame)]])
+    low = Tree(boxes, []).lows(np.zeros((0, 1), dtype=np.uint8)).T
     seeds = seeding.seeds()
     gap = gap_of(boxes.problem, seeds.values, np.where(np.isnan(low), -np.inf, low), seeds.worst)
     return Standing(gap, seeds.values, seeds.positions)
@@ -26,14 +25,10 @@ def standing_at_first(boxes: Boxes, seeding: Seeding) -> Standing:
 def standing(search: Search) -> Standing:
     """How far the front found so far may be from the truth, and the designs that the search began with."""
     k = len(search.problem.objectives)
-    boxes, lows = search.plan.boxes, [np.empty((k, 0))]
+    lows = [np.empty((k, 0))]
     for batch in search.stack:
         for start in range(0, batch.rows.shape[1], CHILDREN):
-            rows = batch.rows[:, start : start + CHILDREN]
-            n = rows.shape[1]
-            frame = search.tree.frame(rows, None)
-            boxes.feasible(frame)
-            own = np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in boxes.objectives(frame)])
+            own = search.tree.lows(batch.rows[:, start : start + CHILDREN])
             lows.append(own[:, (own < np.inf).all(axis=0) & ~search.guard.dominates(own)])  # not NaN either
     first, guard = search.plan.start, search.guard
     if guard.epsilon:  # better designs than the front's may have been discarded

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.evaluation.lines import lines_of
 from dse.study.vectorset import VectorSet
 
 __all__ = ["Guard"]
@@ -46,11 +47,10 @@ class Guard:
 
     def _tabulate(self, front: NDArray[np.float64]) -> None:
         """Make the table."""
-        values = [np.unique(front[:, i]) for i in range(self.k)]
         # The objective of most values is the one held in the cells, exactly.
-        self._last = max(range(self.k), key=lambda i: len(values[i]))
+        self._last = max(range(self.k), key=lambda i: len(np.unique(front[:, i])))
         self._axes = [i for i in range(self.k) if i != self._last]
-        self._edges = _edges([values[i] for i in self._axes])
+        self._edges = lines_of([front[:, i] for i in self._axes], _CELLS)
         shape = tuple(len(edges) + 1 for edges in self._edges)
         table = np.full(shape, np.inf)
         # A vector counts from the first edge that is at least as large as it.
@@ -113,16 +113,3 @@ class Guard:
     def holds(self, values: NDArray[np.float64]) -> bool:
         """Whether all of these vectors (n, k) are on the front itself."""
         return not len(values) or (len(self.front) > 0 and bool(self._set.contains(values.T).all()))
-
-
-def _edges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """The edges of each axis: all its values, or evenly many of them where the table would grow too large."""
-    left, edges = _CELLS, list(values)
-    few_first = sorted(range(len(values)), key=lambda i: len(values[i]))
-    for at, own in enumerate(few_first):
-        limit = max(1, int(left ** (1 / (len(values) - at))) - 1)
-        if len(values[own]) > limit:
-            chosen = np.unique(np.linspace(len(values[own]) - 1, 0, limit).round().astype(np.intp))
-            edges[own] = values[own][chosen]
-        left //= len(edges[own]) + 1
-    return edges

@@ -62,7 +62,7 @@ def sampled_order(
         if rows.shape[1] == 0:  # everything is discarded already: the rest matters little
             return order + [axis for axes in waiting.values() for axis in axes]
         tree = Tree(boxes, order)
-        lows = _lows(tree, rows)
+        lows = tree.lows(rows)
         candidates.sort(key=lambda axis: scores.get(axis, (False, -math.inf, axis)))
         fresh = sum(axis not in scores for axis in candidates)
         for axis in candidates[: max(most, fresh)]:
@@ -75,14 +75,6 @@ def sampled_order(
             if rows.shape[1] > _SAMPLE:
                 rows = rows[:, np.sort(rng.choice(rows.shape[1], _SAMPLE, replace=False))]
     return order
-
-
-def _lows(tree: Tree, rows: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The lower bounds (k, n) of boxes."""
-    frame = tree.frame(rows, None)
-    tree.boxes.feasible(frame)
-    n = rows.shape[1]
-    return np.stack([np.broadcast_to(bound, (n, 1))[:, 0] for bound in tree.boxes.objectives(frame)])
 
 
 def _try(
