@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,16 @@ from dse.evaluation.verdict import Outcomes, condition_holds, inside, spread
 
 from .expanding import FIRST, JUDGED, OUTSIDE
 
-__all__ = ["Points"]
+__all__ = ["Judged", "Points"]
+
+
+class Judged(NamedTuple):
+    """What each of some designs is (n,), and of the legal ones places, value numbers and outcomes; None: there are none."""
+
+    codes: NDArray[np.int64]
+    places: list[NDArray[np.int64]]
+    digits: dict[str, NDArray[np.intp]]
+    outcomes: Outcomes | None
 
 
 class Points:
@@ -50,9 +61,17 @@ class Points:
             alive = alive & holds
         return found
 
-    def outcomes(self, digits: dict[str, NDArray[np.intp]], n: int) -> Outcomes:
-        """The outcomes of ``n`` legal designs."""
-        return self._judge.evaluate(digits, n, self._metrics)
+    def judged(self, places: list[NDArray[np.int64]]) -> Judged:
+        """Judge designs given by their places, one array (n,) per dimension."""
+        digits = self.digits(places)
+        n = len(places[0])
+        codes = self.codes(digits, n)
+        legal = np.flatnonzero(codes == JUDGED)
+        if legal.size < n:
+            places = [place[legal] for place in places]
+            digits = {name: column[legal] for name, column in digits.items()}
+        outcomes = self._judge.evaluate(digits, legal.size, self._metrics) if legal.size else None
+        return Judged(codes, places, digits, outcomes)
 
     def places(self, positions: Positions) -> list[NDArray[np.intp]]:
         """The places, per dimension, of the designs at ``positions``."""

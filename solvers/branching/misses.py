@@ -17,7 +17,6 @@ from dse.evaluation.bounds.program import Program, Side
 from dse.problem import Bound
 from dse.study.solver import ExactSearch
 
-from .expanding import JUDGED
 from .guard import Guard
 from .searching import CHILDREN, Batch, Plan
 from .seeding import neighbours
@@ -110,13 +109,9 @@ class Misses:
     def _judge(self, places: list[NDArray[np.int64]]) -> None:
         """Judge designs given by their places, one array (n,) per dimension."""
         points = self.plan.points
-        digits = points.digits(places)
-        legal = np.flatnonzero(points.codes(digits, len(places[0])) == JUDGED)
-        if not legal.size:
-            return
-        places = [place[legal] for place in places]
-        digits = {name: column[legal] for name, column in digits.items()}
-        self.search.tally.add_misses(points.positions(places), points.outcomes(digits, legal.size))
+        _, places, _, outcomes = points.judged(places)
+        if outcomes is not None:
+            self.search.tally.add_misses(points.positions(places), outcomes)
 
     # -- bounds ---------------------------------------------------------------------------------------
 

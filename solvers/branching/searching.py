@@ -22,7 +22,7 @@ from dse.study.solver import ExactSearch
 from dse.study.tally import BEATEN, Tally
 
 from .begun import Begun
-from .expanding import DOMINATED, FIRST, INFINITE, JUDGED, OPEN, OUTSIDE, Expanded, Tree, Wanted
+from .expanding import DOMINATED, FIRST, INFINITE, OPEN, OUTSIDE, Expanded, Tree, Wanted
 from .guard import Guard
 from .judging import Points
 from .ordering import improved_order, sampled_order
@@ -277,20 +277,13 @@ class Search:
 
     def _judge(self, expanded: Expanded) -> bool:
         """Judge the designs that were reached, and give them their codes; whether a new vector was among them."""
-        points, rows, tally = self.plan.points, expanded.rows, self.search.tally
-        places = self.tree.places(rows)
-        digits = points.digits(places)
-        codes = points.codes(digits, rows.shape[1])
+        points = self.plan.points
+        codes, places, digits, outcomes = points.judged(self.tree.places(expanded.rows))
         flat = expanded.codes.reshape(-1)
         flat[np.flatnonzero(flat == OPEN)] = codes
-        legal = np.flatnonzero(codes == JUDGED)
-        if not legal.size:
+        if outcomes is None:
             return False
-        if legal.size < rows.shape[1]:
-            places = [place[legal] for place in places]
-            digits = {name: column[legal] for name, column in digits.items()}
-        outcomes = points.outcomes(digits, legal.size)
-        tally.add(points.positions(places), outcomes, digits)
+        self.search.tally.add(points.positions(places), outcomes, digits)
         found = outcomes.objectives[outcomes.feasible]
         self.worst = np.maximum(self.worst, found.max(axis=0, initial=-np.inf))
         return not self.guard.holds(found)

@@ -12,7 +12,7 @@ from dse.evaluation.bounds import Boxes
 from dse.evaluation.positions import Positions, as_integer
 from dse.study.front import Archive
 
-from .expanding import JUDGED, Tree
+from .expanding import Tree
 from .guard import Guard
 from .judging import Points
 
@@ -96,12 +96,10 @@ class Seeding:
     def take(self, places: NDArray[np.int64]) -> None:
         """Judge designs (dimensions, n); of those that differ in idle dimensions alone, the first."""
         places[self.idle] = 0
-        digits = self.points.digits(list(places))
-        legal = np.flatnonzero(self.points.codes(digits, places.shape[1]) == JUDGED)
-        if not legal.size:
+        _, legal, _, outcomes = self.points.judged(list(places))
+        if outcomes is None:
             return
-        chosen = places[:, legal]
-        outcomes = self.points.outcomes(self.points.digits(list(chosen)), legal.size)
+        chosen = np.array(legal)
         good = np.flatnonzero(outcomes.feasible)
         if not good.size:
             return
