@@ -2,19 +2,27 @@
 
 The function is called once. A parameter is named after what it wants to read: a dimension, input, let or
 table. Arithmetic and comparisons on symbols build nodes; ``if`` on a symbol cannot, and says so.
+
+The functions here also take plain numbers and NumPy arrays, so that one formula serves a traced cost model
+and a table of measurements alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 from dse.errors import ExpressionError
 from dse.expressions.graph import Graph
 from dse.expressions.parser import INTEGER_LIMIT, Scope
 from dse.expressions.types import Type
-from dse.units import parse_quantity
+from dse.units import Quantity, parse_quantity, parse_unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Plain: TypeAlias = float | NDArray[Any]
 
 __all__ = [
     "Operand", "Symbol", "TableSymbol", "ceil", "contains", "exp", "floor", "log", "log2", "maximum", "minimum",
@@ -43,7 +51,8 @@ class Symbol:
 
     def _apply(self, op: str, *others: Operand, swap: bool = False) -> Symbol:
         args = (self, *others)
-        return _function(op, *(reversed(args) if swap else args))
+        result: Symbol = _function(op, *(reversed(args) if swap else args))
+        return result
 
     def __add__(self, other: Operand) -> Symbol:
         return self._apply("add", other)
@@ -187,15 +196,31 @@ class _Constants:
         self.graph = Graph()
 
 
-def quantity(text: str) -> Symbol:
-    """A constant with a unit, such as ``quantity("3.35 TB/s")``, for use in a cost function.
+@overload
+def quantity(value: str) -> Symbol: ...
+@overload
+def quantity(value: Symbol, unit: str) -> Symbol: ...
+@overload
+def quantity(value: Plain, unit: str) -> Plain: ...
+def quantity(value: str | Symbol | Plain, unit: str | None = None) -> Symbol | Plain:
+    """A number with a unit: ``quantity("3.35 TB/s")``, or ``quantity(work, "flop")`` for a computed one.
+
+    Returns:
+        a symbol; of a plain number or array with ``unit``, its value in base units.
 
     Raises:
         UnitError: no number, or an unknown unit.
     """
-    read = parse_quantity(text)
+    if unit is None:
+        read = parse_quantity(str(value))
+    else:
+        found = parse_unit(unit)
+        read = Quantity(float(found.scale), found)
+        if not isinstance(value, Symbol):
+            return value * read.value  # type: ignore[operator]  # a text has no unit of its own
     scope = _Constants()
-    return Symbol(scope, scope.graph.number(read.value, Type.of_unit(read.unit)))
+    one = Symbol(scope, scope.graph.number(read.value, Type.of_unit(read.unit)))
+    return value * one if isinstance(value, Symbol) else one
 
 
 def _parts(value: Symbol) -> tuple[Scope | _Constants, int]:
@@ -247,44 +272,55 @@ def _carried_over(own: Scope | _Constants, root: int, graph: Graph) -> int:
     return built[root]
 
 
-def _function(op: str, *args: Operand) -> Symbol:
+def _function(op: str, *args: Any) -> Any:
     symbols = [arg for arg in args if isinstance(arg, Symbol)]
     if not symbols:
-        raise ExpressionError(f"{op} needs a value of the traced design; use Python's own for plain numbers")
+        return _plain(op, *args)
     scopes = [_parts(one)[0] for one in symbols]
     scope = next((found for found in scopes if not isinstance(found, _Constants)), scopes[0])
     return Symbol(scope, scope.graph.apply(op, *(node_of(arg, scope) for arg in args)))
 
 
-def where(condition: Operand, a: Operand, b: Operand) -> Symbol:
+def _plain(op: str, *args: Any) -> Any:
+    """The operation on plain numbers and arrays, as NumPy does it."""
+    import numpy as np  # late: a graph is built without it
+
+    if op == "contains":
+        return args[1] in args[0]
+    names = {"min": "minimum", "max": "maximum"}
+    result = getattr(np, names.get(op, op))(*args)
+    return result if isinstance(result, np.ndarray) and result.ndim else result.item()
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
     """``a`` where ``condition`` holds, else ``b``; the arm not taken cannot fail a design."""
     return _function("where", condition, a, b)
 
 
-def minimum(a: Operand, b: Operand, *more: Operand) -> Symbol:
+def minimum(a: Any, b: Any, *more: Any) -> Any:
     """The smallest value; NaN wins, and on equality the first argument."""
     return _fold("min", a, b, more)
 
 
-def maximum(a: Operand, b: Operand, *more: Operand) -> Symbol:
+def maximum(a: Any, b: Any, *more: Any) -> Any:
     """The largest value; NaN wins, and on equality the first argument."""
     return _fold("max", a, b, more)
 
 
-def _fold(op: str, a: Operand, b: Operand, more: tuple[Operand, ...]) -> Symbol:
+def _fold(op: str, a: Any, b: Any, more: tuple[Any, ...]) -> Any:
     result = _function(op, a, b)
     for other in more:
         result = _function(op, result, other)
     return result
 
 
-def contains(texts: Symbol, text: Operand) -> Symbol:
+def contains(texts: Any, text: Operand) -> Any:
     """Whether ``text`` is in a cell that holds a list of texts."""
     return _function("contains", texts, text)
 
 
-def _unary(op: str, doc: str) -> Callable[[Operand], Symbol]:
-    def function(value: Operand) -> Symbol:
+def _unary(op: str, doc: str) -> Callable[[Any], Any]:
+    def function(value: Any) -> Any:
         return _function(op, value)
 
     function.__name__ = function.__qualname__ = op

@@ -40,7 +40,7 @@ def build_costs(
         if model.cost or cost
         else []
     )
-    parameters = list(inspect.signature(function).parameters) if function else []
+    parameters = _parameters(building, function) if function else []
     let_scope = names.view(
         ("dimension", "input", "let", "table"), "a let is made of inputs, tables, dimensions and lets"
     )
@@ -62,6 +62,16 @@ def build_costs(
                 metrics[name] = metric
     order = [*model.metrics, *(name for name in metrics if name not in model.metrics)]
     return lets, {name: metrics[name] for name in order if name in metrics}
+
+
+def _parameters(building: Building, function: CostFunction) -> list[str]:
+    """The names that the function asks for; ``**names`` asks for every input and dimension."""
+    asked = inspect.signature(function).parameters
+    wanted = [name for name, one in asked.items() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    if len(wanted) < len(asked):
+        model = building.declaration.model
+        wanted += [name for name in (*model.inputs, *model.dimensions) if name not in wanted]
+    return wanted
 
 
 def _function(

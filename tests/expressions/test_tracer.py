@@ -168,7 +168,6 @@ def test_the_camera_in_python_is_the_camera_in_text(tmp_path: Any) -> None:
         (lambda batch: {"x": batch.fast}, "dimension 'batch' has no columns"),
         (lambda rates, device: {"x": rates[device]}, "table 'rates' has 2 keys, but got 1"),
         (lambda device: {"x": dse.where(device == "cpux", 1, 2)}, "'cpux' is none of the possible values"),
-        (lambda: {"x": dse.sqrt(4.0)}, "sqrt needs a value of the traced design"),
         (lambda batch: {"x": dse.quantity("5 mss") * batch}, "unknown unit 'mss'"),
     ],
 )  # fmt: skip
@@ -220,3 +219,36 @@ def test_a_file_with_code_is_not_run_when_told_not_to(tmp_path: Any) -> None:
     (tmp_path / "own.py").write_text("def cots(a): return {'x': a}\n", encoding="utf-8")
     with pytest.raises(SpaceError, match="has no function 'cost'; did you mean 'cots'"):
         load(own)
+
+
+def formula(batch: Any, rate: Any) -> Any:
+    waves = dse.ceil(batch / 3) + dse.floor(batch / 3) + dse.log2(batch)
+    return dse.maximum(
+        waves, dse.where((batch > 2) & (rate > 1), dse.sqrt(batch), 2), dse.minimum(batch, rate)
+    )
+
+
+def test_one_formula_serves_symbols_numbers_and_arrays() -> None:
+    problem = traced(lambda batch, n: {"x": formula(batch, n)})
+    batches = np.array([float(v) for v in problem.dimensions[1].values])
+    singles = [formula(batch, 8.0) for batch in batches.tolist()]
+    assert formula(batches, 8.0).tolist() == singles
+    assert set(map(repr, singles)) == set(values(problem))
+
+
+def test_a_computed_number_is_given_a_unit() -> None:
+    problem = traced(lambda batch: {"x": dse.quantity(batch * 3, "MB")}, unit="MB")
+    assert set(values(problem)) == {repr(3e6), repr(12e6)}
+    assert dse.quantity(3.0, "MB") == 3e6
+    assert dse.quantity(np.array([1.0, 4.0]), "ms").tolist() == [0.001, 0.004]
+
+
+def test_a_cost_function_with_two_stars_receives_every_input_and_dimension() -> None:
+    seen: list[str] = []
+
+    def cost(batch: Any, **names: Any) -> dict[str, Any]:
+        seen.extend(names)
+        return {"x": batch * names["n"]}
+
+    assert set(values(traced(cost))) == {"8.0", "32.0"}
+    assert seen == ["limit", "n", "on", "device", "flag", "engine"]
