@@ -1,0 +1,1 @@
+"""Training plans of large language models: the space, its cost model and its measurements."""

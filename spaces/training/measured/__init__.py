@@ -1,0 +1,1 @@
+"""Published training runs in the space's own names: what a row of a table of measurements says."""

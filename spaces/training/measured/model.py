@@ -1,0 +1,113 @@
+"""The architecture of a measured run, in the columns of the model catalogue."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+__all__ = ["CATALOGUED", "architecture_of", "experts_of", "parameters_of"]
+
+CATALOGUED = (
+    "layers hidden heads kv_heads head_dim ffn gated vocab tied layernorm norms qk_norm qkv_bias out_bias mlp_bias "
+    "positions embedding_norm context experts top_k expert_ffn shared_ffn moe_layers router_bias sinks expert_bias "
+    "mla q_lora kv_lora rope_dim nope_dim value_dim window window_layers dropout shared_gate"
+).split()
+"""The columns of the model catalogue that a row fills; 0 where a model lacks the part."""
+
+_NEEDED = ("layers", "hidden", "ffn", "heads", "vocab")
+
+
+def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> tuple[dict[str, float], str]:
+    """The model of a row, or why it cannot be had.
+
+    Returns:
+        the columns of :data:`CATALOGUED` and "", or an empty mapping and the reason.
+    """
+    moe = cells.get("moe", "")
+    if "mamba" in moe.casefold() or "mamba" in cells.get("notes", "").casefold():
+        return {}, "hybrid Mamba architecture"
+    experts, reason = experts_of(moe)
+    given = {name: numbers.get(name, math.nan) for name in (*_NEEDED, "kv_heads", "head_dim")}
+    missing = [name for name in _NEEDED if math.isnan(given[name])]
+    if missing or reason:
+        return {}, reason or f"architecture not stated ({', '.join(missing)})"
+    model = dict.fromkeys(CATALOGUED, 0.0)
+    model |= {name: given[name] for name in _NEEDED}
+    model["kv_heads"] = given["heads"] if math.isnan(given["kv_heads"]) else given["kv_heads"]
+    model["head_dim"] = given["head_dim"]
+    model["norms"] = 2.0
+    model |= _mixture(experts, model)
+    if math.isnan(model["head_dim"]):
+        if not model["mla"]:
+            return {}, "architecture not stated (head_dim)"
+        model["head_dim"] = model["nope_dim"] + model["rope_dim"]
+    model |= _family(cells, numbers)
+    # a mixture's own biases are those of its family, not of its activation
+    if model["experts"]:
+        model |= {"router_bias": model["sinks"], "expert_bias": model["sinks"]}
+    return model, ""
+
+
+def experts_of(text: str) -> tuple[dict[str, float], str]:
+    """A ``moe`` cell, such as ``E=128;topk=8;moe_ffn=768;shared=1;dense_first=3;MLA``, and what is wrong with it."""
+    found: dict[str, float] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(";"))):
+        name, equals, value = part.partition("=")
+        try:
+            found[name.casefold()] = float(value) if equals else 1.0
+        except ValueError:
+            return {}, f"mixture of experts not understood ({part})"
+    if found and ("e" not in found or "topk" not in found):
+        return {}, f"mixture of experts not understood ({text})"
+    return found, ""
+
+
+def parameters_of(model: Mapping[str, float]) -> float:
+    """Parameters of a dense model with ``positions`` and biases as given; used to tell what a source counted."""
+    m = model
+    attention = m["hidden"] * m["head_dim"] * (2 * m["heads"] + 2 * m["kv_heads"])
+    mlp = (2 + m["gated"]) * m["hidden"] * m["ffn"]
+    vectors = m["norms"] * m["hidden"] * (1 + m["layernorm"])
+    tables = m["vocab"] * (2 - m["tied"]) + m["positions"]
+    return (
+        m["layers"] * (attention + mlp + vectors) + tables * m["hidden"] + m["hidden"] * (1 + m["layernorm"])
+    )
+
+
+def _mixture(experts: Mapping[str, float], model: Mapping[str, float]) -> dict[str, float]:
+    if not experts:
+        return {}
+    width = experts.get("moe_ffn", model["ffn"])
+    found = {
+        "experts": experts["e"],
+        "top_k": experts["topk"],
+        "expert_ffn": width,
+        "shared_ffn": experts.get("shared", 0.0) * width,
+        "moe_layers": model["layers"] - experts.get("dense_first", 0.0),
+    }
+    if "mla" in experts:  # DeepSeek-V3 and Kimi-K2 share these widths (their config.json)
+        found |= {"mla": 1, "q_lora": 1536, "kv_lora": 512, "rope_dim": 64, "nope_dim": 128, "value_dim": 128}
+    return found
+
+
+def _family(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:
+    """What the activation and the model's name tell: gates, norms, biases, positions and tied embeddings."""
+    name, notes = cells["model"].casefold(), cells.get("notes", "")
+    activation = cells.get("activation", "").casefold()
+    sequence = numbers.get("seq_len", math.nan)
+    if re.search(r"gpt[-_ ]?oss", name):
+        layers = numbers["layers"]
+        return {
+            "gated": 1, "qkv_bias": 1, "out_bias": 1, "sinks": 1, "window": 128, "window_layers": layers // 2,
+        }  # fmt: skip
+    if activation in {"swiglu", "geglu"}:
+        return {"gated": 1, "qk_norm": float("qwen3" in name), "qkv_bias": float("qwen2" in name)}
+    if activation in {"relu2", "squared-relu"}:
+        return {"layernorm": 1}
+    if "mpt" in name:  # no biases; llm-foundry counts a learned position for each token of the sequence
+        return {"layernorm": 0, "tied": 1, "positions": sequence}
+    biases = {"layernorm": 1, "qkv_bias": 1, "out_bias": 1, "mlp_bias": 1}
+    tied = float("untied" not in notes)
+    dropout = float(cells.get("precision", "") == "fp16")
+    return biases | {"tied": tied, "positions": 0.0 if math.isnan(sequence) else sequence, "dropout": dropout}
