@@ -38,6 +38,7 @@ def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
                 i.about,
                 unit=i.unit and i.unit.text,
                 choices=[shown(c, i.unit) for c in i.choices],
+                table=i.table,
             )
             for name, i in problem.inputs.items()
         ],
@@ -195,6 +196,8 @@ def _unit_note(part: Mapping[str, Any]) -> str:
 
 
 def _input_note(part: Mapping[str, Any]) -> str:
+    if part.get("table"):
+        return f"  (a row of {part['table']})"
     return f"  (one of {', '.join(part['choices'])})" if part.get("choices") else ""
 
 

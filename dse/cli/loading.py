@@ -27,7 +27,8 @@ __all__ = [
 def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | None = True) -> Problem:
     """The problem of a shipped space or a file, with its settings.
 
-    ``code`` None leaves Python code alone and loads what can be had without it; False refuses a space with code.
+    ``code`` None leaves Python code alone and loads what can be had without it, but for rows of tables that the settings
+    ask to read from a path; False refuses a space with code.
     """
     from dse.errors import InputError
     from dse.problem.library import load
@@ -40,7 +41,7 @@ def load_space(space: str, settings: Sequence[tuple[str, str]], *, code: bool | 
     path = Path(space)
     if len(path.parts) > 1 and not path.parent.is_dir():
         raise InputError(f"there is no file {space!r}: the folder {str(path.parent)!r} does not exist")
-    problem = load(space, settings, code=bool(code))
+    problem = load(space, settings, code=code)
     if code is False and (names := _code(problem)):
         raise InputError(f"{space!r} runs code ({', '.join(names)}), which --no-code refuses")
     return problem

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dse.evaluation.prepared import prepared
-from dse.expressions import Kind, Node
+from dse.evaluation.scalar import Undefined, evaluate_nodes
+from dse.expressions import Kind
 from dse.problem import Problem
 
 __all__ = ["Facts", "facts_of"]
@@ -52,12 +53,12 @@ def facts_of(problem: Problem, nodes: Iterable[int]) -> dict[int, Facts]:
     known: dict[int, Facts] = prepared(problem, "facts", dict)
     for number in nodes:
         if number not in known:
-            node = problem.graph[number]
-            known[number] = _facts(problem, node, [known[arg] for arg in node.args])
+            known[number] = _facts(problem, number, [known[arg] for arg in problem.graph[number].args])
     return known
 
 
-def _facts(problem: Problem, node: Node, args: list[Facts]) -> Facts:
+def _facts(problem: Problem, number: int, args: list[Facts]) -> Facts:
+    node = problem.graph[number]
     numeric = node.type.kind is Kind.NUMBER
     if node.op == "dimension":
         return _of_values(problem.dimension(node.data).values) if numeric else Facts()
@@ -70,6 +71,11 @@ def _facts(problem: Problem, node: Node, args: list[Facts]) -> Facts:
         lookup = problem.graph.tables[table].positions[axis]
         listed = key.op == "dimension" and all(v in lookup for v in problem.dimension(key.data).values)
         return Facts(open=args[0].open or not listed)
+    if node.op == "cell" and not node.support:
+        cell = evaluate_nodes(problem, {}, (number,))[number]
+        if isinstance(cell, Undefined):
+            return Facts(open=True)
+        return _of_values([cell]) if numeric else Facts()
     if node.op == "cell":
         cells = problem.graph.tables[node.data[0]].columns[node.data[1]].cells
         there = [cell for cell in cells if cell is not None]

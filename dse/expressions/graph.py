@@ -292,6 +292,16 @@ class Graph:
                 f"{node.data!r} is none of the possible values{nearest(node.data, sorted(known))}"
             )
 
+    def with_tables(self, tables: Iterable[Table]) -> Graph:
+        """The same nodes over other tables, which have the same columns; for use, not for adding nodes."""
+        other = Graph((self.tables | {table.name: table for table in tables}).values())
+        other.nodes, other._known = list(self.nodes), dict(self._known)
+        leaves = {
+            n: texts for n, texts in self._domains.items() if self.nodes[n].op in ("dimension", "input")
+        }
+        other._domains.update(leaves)
+        return other
+
     # -- questions --------------------------------------------------------------------------------
 
     def needed(self, roots: Iterable[int]) -> list[int]:

@@ -8,7 +8,7 @@ from dse.errors import SpaceError, nearest
 from dse.expressions import Graph
 from dse.problem.building import Building
 from dse.problem.costs import build_costs
-from dse.problem.leaves import build_dimensions, build_inputs
+from dse.problem.leaves import build_dimensions, build_inputs, read_defaults
 from dse.problem.names import Names
 from dse.problem.parts import Measurement
 from dse.problem.problem import Problem
@@ -51,8 +51,9 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
     ):
         names.kinds |= dict.fromkeys(declared, kind)
     building = Building(declaration, names, warnings=[str(warning) for warning in declaration.warnings])
-    inputs = build_inputs(building)
     build_tables(building)
+    inputs = build_inputs(building)
+    readers = read_defaults(building, inputs, folder, code=code)
     dimensions, conditions = build_conditions(building, build_dimensions(building))
     lets, metrics = build_costs(building, cost, code=code, folder=folder)
     problem = Problem(
@@ -62,6 +63,7 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
         graph=names.graph,
         dimensions=dimensions,
         inputs=inputs,
+        readers=readers,
         lets=lets,
         let_texts={name: building.source(("lets", name), model.lets[name]) for name in lets},
         rules=conditions + build_rules(building),

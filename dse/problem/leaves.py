@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
 
-from dse.errors import nearest
-from dse.expressions import Kind, Type, Value
+from dse.errors import InputError, nearest
+from dse.expressions import Kind, Table, Type, Value
 from dse.expressions.types import BARE, BOOL, STRING
 from dse.problem.building import Building
 from dse.problem.parts import Dimension, Input, Interval, shown
+from dse.problem.rows import RowReader, rows_for
 from dse.space.nodes import Path
 from dse.space.ranges import LIST_LIMIT, Continuous
-from dse.space.schema import DimensionDecl, RowTableDecl
+from dse.space.schema import DimensionDecl, InputDecl, RowTableDecl
 from dse.units import Unit, UnitError, parse_quantity, parse_unit, to_base
 
-__all__ = ["build_dimensions", "build_inputs", "dimension_unit", "own_values"]
+__all__ = ["build_dimensions", "build_inputs", "dimension_unit", "own_values", "read_defaults"]
 
 _LIKE_QUANTITY = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:(?P<space>\s+)\S+|[^\W\d_]+)\s*")
 
@@ -29,6 +31,10 @@ def build_inputs(building: Building) -> dict[str, Input]:
     inputs: dict[str, Input] = {}
     for name, declared in building.declaration.model.inputs.items():
         path: Path = ("inputs", name, "default")
+        if declared.table is not None:
+            found = _row_input(building, name, declared, declared.table)
+            inputs |= {name: found} if found else {}
+            continue
         read = _input_value(building, path, declared.default)
         if read is None:
             continue
@@ -45,6 +51,39 @@ def build_inputs(building: Building) -> dict[str, Input]:
         building.names.nodes[name] = node
         inputs[name] = Input(name, value, type_, node, unit, choices, declared.about)
     return inputs
+
+
+def _row_input(building: Building, name: str, declared: InputDecl, table_name: str) -> Input | None:
+    """An input that names a row of a table; whether there is such a row is asked once there is a graph."""
+    path: Path = ("inputs", name)
+    table = _row_table(building, (*path, "table"), table_name)
+    if table is None:
+        return None
+    if declared.choices is not None:
+        building.report((*path, "choices"), "found choices beside a table, whose rows are the choices")
+    text = declared.default if isinstance(declared.default, str) else None
+    if text is None:
+        written = building.source((*path, "default"), declared.default)
+        building.report(
+            (*path, "default"), f'found {written}, expected the name of a row; quote it: "{written}"'
+        )
+        return None
+    node = building.names.graph.input(name, STRING)
+    building.names.graph.declare_texts(node, [*map(str, table.axes[0]), text])
+    building.names.nodes[name] = node
+    building.names.tables_of[name] = table_name
+    return Input(name, text, STRING, node, about=declared.about, table=table_name)
+
+
+def _row_table(building: Building, path: Path, name: str) -> Table | None:
+    """The table of rows called ``name``; None where there is none, which is reported."""
+    table = building.names.graph.tables.get(name)
+    if table is not None and not table.keyed:
+        return table
+    tables = [n for n, t in building.declaration.model.tables.items() if isinstance(t, RowTableDecl)]
+    what = "a table keyed by dimensions" if table else "no table of that name"
+    building.report(path, f"found {name!r}, {what}; expected a table of rows{nearest(name, tables)}")
+    return None
 
 
 def _input_value(
@@ -79,6 +118,29 @@ def _choice(value: object) -> Value:
     return value if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
 
 
+def read_defaults(
+    building: Building, inputs: Mapping[str, Input], folder: str, *, code: bool
+) -> dict[str, RowReader]:
+    """The readers of tables. Checks that every default is a row; one that is a path in the file's folder is read."""
+    tables = building.names.graph.tables
+    readers = {
+        name: RowReader(declared.reader, folder, len(tables[name].axes[0]))
+        for name, declared in building.declaration.model.tables.items()
+        if isinstance(declared, RowTableDecl) and declared.reader is not None
+    }
+    for name, known in inputs.items():
+        if known.table is not None:
+            try:
+                graph = rows_for(
+                    building.names.graph, inputs, readers, [name], code=code, base=FilePath(folder)
+                )
+            except InputError as error:
+                building.report(("inputs", name, "default"), str(error))
+            else:
+                tables[known.table] = graph.tables[known.table]
+    return readers
+
+
 # -- dimensions ------------------------------------------------------------------------------------
 
 
@@ -89,14 +151,8 @@ def build_dimensions(building: Building) -> tuple[Dimension, ...]:
         unit = dimension_unit(declared)
         values: Sequence[Value] | Interval | None
         if declared.table is not None:
-            table = building.names.graph.tables.get(declared.table)
-            if table is None or table.keyed:
-                tables = [
-                    n for n, t in building.declaration.model.tables.items() if isinstance(t, RowTableDecl)
-                ]
-                what = "a table keyed by dimensions" if table else "no table of that name"
-                message = f"found {declared.table!r}, {what}; expected a table of rows{nearest(declared.table, tables)}"
-                building.report(("dimensions", name, "table"), message)
+            table = _row_table(building, ("dimensions", name, "table"), declared.table)
+            if table is None:
                 continue
             values = table.axes[0]
             building.names.tables_of[name] = declared.table

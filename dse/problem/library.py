@@ -66,7 +66,7 @@ def load(
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     *,
     cost: CostFunction | None = None,
-    code: bool = True,
+    code: bool | None = True,
 ) -> Problem:
     """Load a problem.
 
@@ -76,7 +76,8 @@ def load(
             ``{"max_latency": "5 ms", "tables.rates.npu.fp16": "1000 Gop/s"}``.
         cost: a Python cost function; its parameters are named after dimensions, inputs, lets and tables, and it
             returns a mapping of metrics.
-        code: whether a cost function that the file names may be imported.
+        code: whether Python code that the file names may be imported. None leaves its cost function alone, but reads
+            the row of a table from a path that an override gives; False does neither.
 
     Raises:
         SpaceError: everything that is wrong with the file, each with its place.
@@ -94,11 +95,11 @@ def load(
     unknown = [pair for pair in given if _input(pair[0]) not in declaration.model.inputs]
     if unknown:  # asked of the declaration, which knows what else the name may have meant
         load_declaration(path, [*others, *unknown], resolve=library().get, text=text)
-    problem = build(declaration, cost, code=code)
+    problem = build(declaration, cost, code=bool(code))
     found = []
     for name, value in given:
         try:
-            problem = problem.with_inputs({_input(name): value})
+            problem = problem.with_inputs({_input(name): value}, code=code is not False)
         except InputError as error:
             found.append(Diagnostic(Location(f"--set {name}={value}"), "", str(error)))
     if found:

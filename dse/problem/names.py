@@ -70,8 +70,10 @@ class View:
             raise ExpressionError(self._read_as(name))
         node = self._node(name)
         table_name = self.names.tables_of.get(name)
-        if kind != "dimension" or table_name is None:
-            raise ExpressionError(f"{kind} {name!r} has no columns; only a dimension that is a table has")
+        if kind not in ("dimension", "input") or table_name is None:
+            raise ExpressionError(
+                f"{kind} {name!r} has no columns; only a dimension or an input with a table has"
+            )
         table = self.graph.tables[table_name]
         if column not in table.columns:
             raise ExpressionError(
@@ -126,4 +128,5 @@ class View:
         owners = [dimension for dimension, owner in self.names.tables_of.items() if owner == name]
         column = next(iter(table.columns))
         read = f"{owners[0]}.{column}" if owners else "the column of a dimension with `table: " + name + "`"
-        return f"table {name!r} is read through its dimension, as {read}"
+        kind = self.names.kinds[owners[0]] if owners else "dimension"
+        return f"table {name!r} is read through its {kind}, as {read}"

@@ -85,7 +85,10 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A named parameter. ``choices`` are the texts it may be, when it is a text and they are known."""
+    """A named parameter. ``choices`` are the texts it may be, when it is a text and they are known.
+
+    With a ``table``, its value is the name of a row, whose cells are read as the input's columns.
+    """
 
     name: str
     value: Value
@@ -94,6 +97,7 @@ class Input:
     unit: Unit | None = None
     choices: tuple[Value, ...] = ()
     about: str = ""
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 from dse.errors import InputError, Location, nearest
 from dse.expressions import Graph, Value
 from dse.problem.parts import Constraint, Dimension, Input, Measurement, Metric, Objective, Rule, shown
+from dse.problem.rows import RowReader, rows_for
 from dse.problem.teams import Box, Team
 from dse.problem.values import input_value, read_value
 from dse.units import Unit
@@ -29,7 +30,7 @@ class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
     Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes and ``let_texts`` to
-    their expressions as they were written. ``source`` is the file it was
+    their expressions as they were written. ``readers`` read rows of tables from files. ``source`` is the file it was
     read from and ``overrides`` what was set; ``cost`` the Python function that was traced. ``warnings`` are findings
     that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
@@ -40,6 +41,7 @@ class Problem:
     title: str = ""
     about: str = ""
     inputs: Mapping[str, Input] = field(default_factory=dict)
+    readers: Mapping[str, RowReader] = field(default_factory=dict)
     lets: Mapping[str, int] = field(default_factory=dict)
     let_texts: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -215,21 +217,24 @@ class Problem:
 
     # -- variations -------------------------------------------------------------------------------
 
-    def with_inputs(self, values: Mapping[str, object]) -> Problem:
+    def with_inputs(self, values: Mapping[str, object], *, code: bool = True) -> Problem:
         """The same problem with other input values.
 
         An input with a unit takes a text such as ``"10 ms"`` or a :class:`dse.units.Quantity`; one without takes a
-        number, a truth value or a text, as it was declared.
+        number, a truth value or a text, as it was declared. One with a table takes the name of a row; where the table has
+        an ``import``, also a path (relative to the working directory), which ``code`` says may be read by it.
 
         Raises:
-            InputError: unknown input, or a value of another unit or kind.
+            InputError: unknown input or row, or a value of another unit or kind.
         """
         inputs = dict(self.inputs)
         for name, value in values.items():
             if name not in inputs:
                 raise InputError(f"unknown input {name!r}{nearest(name, inputs)}")
             inputs[name] = replace(inputs[name], value=input_value(inputs[name], value))
-        return replace(self, inputs=inputs)
+        changed = [name for name in values if inputs[name].table is not None]
+        graph = rows_for(self.graph, inputs, self.readers, changed, code=code) if changed else self.graph
+        return replace(self, inputs=inputs, graph=graph)
 
     # -- teams ------------------------------------------------------------------------------------
 

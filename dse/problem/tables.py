@@ -125,7 +125,7 @@ def _keyed_table(building: Building, name: str, declared: KeyedTableDecl) -> Tab
 def _warn_of_misspelt_key(building: Building, table: str, at: int, key: str) -> None:
     """A key that names no dimension may be any text, unless that is a slip of the pen."""
     hint = nearest(key, building.declaration.model.dimensions)
-    if hint.startswith("; did you mean"):
+    if hint.startswith("; did you mean") and key not in building.declaration.model.inputs:
         path: Path = ("tables", table, "keys", at)
         message = f"{key!r} is no dimension, so its keys are any texts{hint}"
         building.warnings.append(str(Diagnostic(building.declaration.locate(path), show_path(path), message)))
@@ -134,6 +134,8 @@ def _warn_of_misspelt_key(building: Building, table: str, at: int, key: str) -> 
 def _axis_values(building: Building, key: str) -> tuple[abc.Sequence[Value], dict[str, int]] | None:
     """The values of the dimension (or the rows of the table) called ``key``, and the number of each text."""
     model = building.declaration.model
+    if key in model.inputs and model.inputs[key].table is not None:
+        key = str(model.inputs[key].table)
     if key in model.dimensions:
         declared = model.dimensions[key]
         if declared.table is not None:

@@ -19,6 +19,7 @@ from dse.space.schema import (
     RowTableDecl,
     RuleDecl,
     SpaceDecl,
+    keys_of_model,
 )
 
 __all__ = ["explain"]
@@ -72,7 +73,7 @@ def _meant(finding: Any) -> tuple[str | int, ...]:
 
 def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
     model = _model_at(tuple(step for step in loc if step not in TAGS)[:-1], keyed="<keyed>" in loc)
-    return sorted(model.model_fields) if model else []
+    return sorted(keys_of_model(model)) if model else []
 
 
 def _explain(finding: Any, root: Mapping) -> Diagnostic:

@@ -9,14 +9,14 @@ from dse.space.document import parse
 from dse.space.merging import long_form
 from dse.space.nodes import Mapping, Node, Path, Scalar, Sequence, describe, find
 from dse.space.scalars import read_plain
-from dse.space.schema import KeyedTableDecl, RowTableDecl, SpaceDecl
+from dse.space.schema import KeyedTableDecl, RowTableDecl, SpaceDecl, keys_of_model
 from dse.space.tables import columns_of, keys_of
 from dse.units import UnitError, parse_quantity
 
 __all__ = ["apply_override"]
 
 _OPEN_SECTIONS = frozenset({"constraints", "objectives"})  # an override may add one
-_TABLE_KEYS = frozenset({*RowTableDecl.model_fields, *KeyedTableDecl.model_fields})
+_TABLE_KEYS = frozenset({*keys_of_model(RowTableDecl), *keys_of_model(KeyedTableDecl)})
 _KINDS = ("dimensions", "lets", "tables", "metrics", "rules", "constraints", "teams")
 
 

@@ -51,6 +51,7 @@ __all__ = [
     "SpaceDecl",
     "TeamDecl",
     "json_schema",
+    "keys_of_model",
 ]
 
 TAGS = frozenset({"<rows>", "<keyed>", "<short>", "<mapping>"})
@@ -80,12 +81,16 @@ class _Model(BaseModel):
 
 
 class InputDecl(_Model):
-    """A parameter. ``default`` is a number, a quantity as text (``10 ms``), a text or a truth value."""
+    """A parameter. ``default`` is a number, a quantity as text (``10 ms``), a text or a truth value.
+
+    With ``table`` it is the name of a row, or the path of a file that the table's ``import`` reads as one.
+    """
 
     model_config = ConfigDict(json_schema_extra=_also(_VALUE))
 
     default: Scalar = Field(description="the value unless another is given")
     choices: tuple[Scalar, ...] | None = Field(default=None, strict=False)
+    table: Text | None = None
     about: str = ""
 
     @model_validator(mode="before")
@@ -123,7 +128,8 @@ class RowTableDecl(_Model):
     """A table with named rows. ``rows`` holds each row's cells in the order of ``columns``, None for missing.
 
     A column's value is its unit, or ``text``, ``flag`` or ``texts`` for texts, truth values and lists of texts.
-    Rows of a CSV ``file`` are part of ``rows``.
+    Rows of a CSV ``file`` are part of ``rows``. ``import`` (here ``reader``) is a Python function that reads one more
+    row from a path which an input gives in place of a row's name.
     """
 
     columns: dict[str, ColumnKind] = Field(
@@ -137,6 +143,7 @@ class RowTableDecl(_Model):
         WithJsonSchema({"type": "object", "additionalProperties": _ROW}),
     ] = Field(default_factory=dict)
     file: Text | None = None
+    reader: Code | None = Field(default=None, alias="import")
     about: str = ""
 
 
@@ -318,6 +325,11 @@ class SpaceDecl(_Model):
     teams: dict[str, _Team] = Field(default_factory=dict)
     cost: Code | None = None
     measure: _Measure | None = None
+
+
+def keys_of_model(model: type[BaseModel]) -> list[str]:
+    """The keys that a model's mapping may have."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 METRIC = "metrics: {m: {expr: d0, unit: 1}}\nobjectives: {m: minimize}\n"
 Dse = Callable[..., Any]
@@ -132,3 +134,39 @@ def test_a_broken_plugin_is_named_and_the_others_still_work(tmp_path: Path) -> N
     assert "pareto" in done.stdout
     assert "worse" not in done.stdout
     assert done.stderr.startswith("broken plugin worse (no_such_module:Worse): ")
+
+
+def test_an_input_that_names_a_row(
+    dse: Dse, write: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = write(ROWS)
+    assert "model  a  (a row of models)" in dse("show", space).out
+    ran = dse("search", space, "--set", "model=c")
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        ran.err
+        == "--set model=c: input 'model' names a row of models, but got 'c'; known: a, b; or give the path of\na file\n".replace(
+            "\n", " ", 1
+        )
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reading.py").write_text("def read(path):\n    return {'layers': 7}\n", encoding="utf-8")
+    (tmp_path / "mine.json").touch()
+    assert "n 14" in dse("search", space, "--set", "model=./mine.json").out
+    for command in ("show", "check"):
+        assert dse(command, space, "--set", "model=./mine.json").code == 0
+        refused = dse(command, space, "--set", "model=./mine.json", "--no-code")
+        assert (refused.code, refused.out) == (2, "")
+        assert "'./mine.json' is read by ./reading.py:read, and no code may be run here" in refused.err
+        assert dse(command, space, "--no-code").code == 0
+
+
+ROWS = """\
+dse: 1
+name: rows
+inputs: {model: {table: models, default: a}}
+tables: {models: {columns: {layers: 1}, rows: {a: [1], b: [2]}, import: "./reading.py:read"}}
+dimensions: {d: [2, 3]}
+metrics: {n: {expr: "model.layers * d", unit: 1}}
+objectives: {n: minimize}
+"""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation.bulk import Bulk
+from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
 from dse.expressions import Kind
 from dse.problem import Problem
 
@@ -139,8 +140,14 @@ class _Writer:
             return self.largest(number) < math.inf
         if node.op in ("dimension", "const", "input"):
             return True
+        if node.op == "cell" and not node.support:
+            return not isinstance(self._fixed(number), Undefined)
         known = node.op in ("alias", "not", "and", "or", "eq", "ne", "lt", "le")
         return known and all(map(self._is_defined, node.args))
+
+    def _fixed(self, number: int) -> Scalar:
+        """The value of a node that depends on no dimension."""
+        return evaluate_nodes(self.problem, {}, (number,))[number]
 
     def _largest(self, number: int) -> float:
         """A bound on the size of a number, infinite where it could be infinite or NaN."""
@@ -151,6 +158,9 @@ class _Writer:
             case "input":
                 value = abs(float(self.problem.inputs[node.data].value))
                 return value if math.isfinite(value) else math.inf
+            case "cell" if not node.support:
+                cell = self._fixed(number)
+                return abs(cell) if isinstance(cell, float) and math.isfinite(cell) else math.inf
             case "dimension":
                 return float(np.abs(self.problem.dimension(node.data).values).max())
             case "alias" | "neg" | "abs":
@@ -175,6 +185,9 @@ class _Writer:
         match node.op:
             case "const":
                 return abs(float(node.data))
+            case "cell" if not node.support:
+                cell = self._fixed(number)
+                return abs(cell) if isinstance(cell, float) else 0.0
             case "dimension":
                 return float(np.abs(self.problem.dimension(node.data).values).min())
             case "mul":
