@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 
 from dse.errors import Diagnostic, InputError, Location, SpaceError, nearest
 from dse.problem.builder import build
-from dse.problem.plugins import entry_points
+from dse.problem.plugins import entry_points, space_folders
 from dse.problem.problem import Problem
 from dse.problem.tracing import CostFunction
 from dse.space.reading import load_declaration
@@ -26,13 +25,9 @@ def library() -> dict[str, Path]:
     A package's ``space.yaml`` has the entry point's name, any other file ``<entry point>-<stem>``.
     """
     found: dict[str, Path] = {}
-    for name, point in entry_points("dse.spaces").items():
-        try:
-            spec = importlib.util.find_spec(point.value)
-        except (ImportError, ValueError):
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(Path(folder).glob("*.yaml")):
+    for name in entry_points("dse.spaces"):
+        if name in space_folders():
+            for path in sorted(space_folders()[name].glob("*.yaml")):
                 found.setdefault(name if path.stem == "space" else f"{name}-{path.stem}", path)
     return found
 
@@ -91,10 +86,10 @@ def load(
         path = locate(source)
     given = [(name, value) for name, value in pairs if _names_input(name)]
     others = [(name, value) for name, value in pairs if not _names_input(name)]
-    declaration = load_declaration(path, others, resolve=library().get, text=text)
+    declaration = load_declaration(path, others, resolve=library().get, packages=space_folders, text=text)
     unknown = [pair for pair in given if _input(pair[0]) not in declaration.model.inputs]
     if unknown:  # asked of the declaration, which knows what else the name may have meant
-        load_declaration(path, [*others, *unknown], resolve=library().get, text=text)
+        load_declaration(path, [*others, *unknown], resolve=library().get, packages=space_folders, text=text)
     problem = build(declaration, cost, code=bool(code))
     found = []
     for name, value in given:

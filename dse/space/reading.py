@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping as Folders
 from collections.abc import Sequence as Items
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from dse.space.tables import columns_of, read_csv_table
 __all__ = ["Declaration", "load_declaration"]
 
 Resolve = Callable[[str], Path | None]
+Packages = Callable[[], Folders[str, Path]]
 _SHOWN = 100  # diagnostics of one error
 
 
@@ -95,6 +97,7 @@ def load_declaration(
     overrides: Items[tuple[str, str]] = (),
     *,
     resolve: Resolve | None = None,
+    packages: Packages | None = None,
     text: str | None = None,
 ) -> Declaration:
     """Read and check a space file.
@@ -103,12 +106,13 @@ def load_declaration(
         path: the file.
         overrides: ``--set`` names and texts, applied in order (see :func:`dse.space.overrides.apply_override`).
         resolve: finds the file of a space that ``extends`` gives by name; None for an unknown name.
+        packages: the folders of installed packages by name, for tables whose file is ``package:name.csv``.
         text: read this instead of the file; ``path`` still names it and anchors relative paths.
 
     Raises:
         SpaceError: everything that is wrong, each with its place.
     """
-    loading = _Loading(resolve)
+    loading = _Loading(resolve, packages)
     root = loading.file(path, text, ())
     tables = root.entries.get("tables")
     files = {f"tables.{name}.file" for name in tables.entries} if isinstance(tables, Mapping) else set()
@@ -147,10 +151,11 @@ def _in_order(read: Items[Diagnostic], checked: Items[Diagnostic], files: Items[
 class _Loading:
     """One reading: the files it has read and what it has found so far."""
 
-    def __init__(self, resolve: Resolve | None) -> None:
+    def __init__(self, resolve: Resolve | None, packages: Packages | None) -> None:
         self.found: list[Diagnostic] = []
         self.files: list[Path] = []
         self._resolve = resolve
+        self._packages = packages
 
     def override(self, root: Mapping, overrides: Items[tuple[str, str]]) -> Mapping:
         """The tree with overrides applied; one that fails is kept out."""
@@ -210,14 +215,27 @@ class _Loading:
                     self.found += error.diagnostics
         return replace(root, entries={**root.entries, "tables": replace(tables, entries=entries)})
 
+    def _data_file(self, file: Scalar, key: str) -> Path:
+        """The file that a table's ``file`` names: beside the space file, or in the package before a colon."""
+        package, colon, inside = file.text.partition(":")
+        if not colon:
+            beside = self.files[0] if file.location.file.startswith("--set ") else Path(file.location.file)
+            return _below(beside.parent, file, key)
+        folders = self._packages() if self._packages else {}
+        if package not in folders:
+            message = (
+                f"found {describe(file)}, expected a file or package:file; there is no package {package!r}"
+            )
+            raise SpaceError([Diagnostic(file.location, key, message + nearest(package, folders))])
+        return _below(folders[package], file, key, inside)
+
     def _with_rows(self, table: Mapping, name: str) -> Mapping:
         file = table.entries["file"]
         assert isinstance(file, Scalar)
         if not isinstance(file.value, str) or not file.value:
             return table
         key = f"tables.{name}.file"
-        beside = self.files[0] if file.location.file.startswith("--set ") else Path(file.location.file)
-        path = _below(beside.parent, file, key)
+        path = self._data_file(file, key)
         if not path.is_file():
             raise SpaceError([Diagnostic(file.location, key, _no_file(path, file.value, ".csv"))])
         self.files.append(path)
@@ -231,19 +249,20 @@ class _Loading:
         )
 
 
-def _below(folder: Path, node: Scalar, key: str) -> Path:
-    """The file that a node names, which must stand in the folder or below it.
+def _below(folder: Path, node: Scalar, key: str, name: str | None = None) -> Path:
+    """The file that a node (or ``name``, a part of it) names, which must stand in the folder or below it.
 
     Raises:
         SpaceError: it stands elsewhere.
     """
     try:
-        target = folder / node.text
+        target = folder / (node.text if name is None else name)
         inside = target.resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
         inside = False
     if not inside:
-        message = f"found {describe(node)}, expected a file below the folder of this one"
+        of = "this one" if name is None else "the package"
+        message = f"found {describe(node)}, expected a file below the folder of {of}"
         raise SpaceError([Diagnostic(node.location, key, message)])
     return target
 
