@@ -63,7 +63,8 @@ class Collapsed:
 class Sweep:
     """Runs that differ in what is explored. ``rank`` is None when either side is constant.
 
-    ``regret`` is the measured cost of the run that is predicted to be best over the best measured, less 1.
+    ``regret`` is the measured cost of the run that is predicted to be best over the best measured, less 1; NaN where
+    costs were not given.
     """
 
     key: tuple[str, ...]
@@ -145,14 +146,16 @@ def sweeps(
     predicted: Floats,
     *,
     least: int,
+    costs: tuple[Floats, Floats] | None = None,
     distinct: Sequence[Hashable] | None = None,
 ) -> list[Sweep]:
     """The sweeps among runs: those that share a key, where there are enough.
 
     Args:
         keys: what the runs of one sweep share, for each run.
-        measured: costs; lower is better.
-        predicted: costs in the same unit.
+        measured: what is ranked.
+        predicted: the same as predicted.
+        costs: measured and predicted costs, of which the lowest is best; without them there is no regret.
         least: the fewest runs of a sweep, or the fewest different entries of ``distinct``.
         distinct: what the runs of a sweep have to differ in.
     """
@@ -161,20 +164,14 @@ def sweeps(
         different = len(members) if distinct is None else len({distinct[at] for at in members})
         if different >= least:
             at = np.array(members)
-            found.append(
-                Sweep(
-                    key,
-                    tuple(members),
-                    spearman(measured[at], predicted[at]),
-                    regret(measured[at], predicted[at]),
-                )
-            )
+            lost = float("nan") if costs is None else regret(costs[0][at], costs[1][at])
+            found.append(Sweep(key, tuple(members), spearman(measured[at], predicted[at]), lost))
     return found
 
 
 def median(values: Sequence[float | None]) -> float:
-    """The median of the values that there are; NaN when there are none."""
-    known = [value for value in values if value is not None]
+    """The median of the values that there are, None and NaN left out; NaN when there are none."""
+    known = [value for value in values if value is not None and value == value]
     return float(np.median(known)) if known else float("nan")
 
 

@@ -117,10 +117,11 @@ def test_sweeps_need_enough_different_plans() -> None:
     keys = [("s",)] * 4 + [("t",)] * 2
     measured = np.array([4.0, 3.0, 2.0, 1.0, 1.0, 2.0])
     predicted = np.array([4.0, 3.0, 1.0, 2.0, 1.0, 2.0])
-    found = scoring.sweeps(keys, measured, predicted, least=3)
+    found = scoring.sweeps(keys, -measured, -predicted, least=3, costs=(measured, predicted))
     assert [(one.key, one.members) for one in found] == [(("s",), (0, 1, 2, 3))]
     assert found[0].rank == pytest.approx(0.8)
     assert found[0].regret == pytest.approx(1.0)
+    assert math.isnan(scoring.sweeps(keys, measured, predicted, least=3)[0].regret)
     assert scoring.sweeps(keys, measured, predicted, least=3, distinct=["p", "p", "q", "q", "r", "r"]) == []
 
 

@@ -118,7 +118,7 @@ class Cases:
             tables: for each table dimension of a plan (``sharding``), its rows' columns; a dimension without a
                 table keeps the names of its rows.
             hardware: the catalogue's columns by id. A stated link replaces the datasheet's only for the A800;
-                what else a source says is in ``g.cluster.link``.
+                what else a source says is in ``g.cluster.link``. The rate of a run in fp16 stands under bf16.
             efficiency: columns by generation.
             cluster: further columns of the cluster, the same for all cases (rack, latencies).
             inputs: inputs of the space that no table states; the default changes nothing.
@@ -131,7 +131,10 @@ class Cases:
         values["hardware"] = chips = Namespace(columns(self.hardware, hardware))
         values["cluster"] = Namespace({**(cluster or {}), **self.cluster})
         if "link" in chips:
-            values["hardware"] = chips.replaced(link=self._links(chips.link))
+            values["hardware"] = chips = chips.replaced(link=self._links(chips.link))
+        if "fp16" in chips and "bf16" in chips and "format" in self.plan:
+            half = self.plan["format"] == "fp16"
+            values["hardware"] = chips = chips.replaced(bf16=np.where(half, chips.fp16, chips.bf16))
         if efficiency is not None:
             values["efficiency"] = Namespace(columns(chips.generation.tolist(), efficiency))
         for name, cells in self.plan.items():

@@ -66,8 +66,8 @@ class Row:
 
     @property
     def scale_sweep(self) -> tuple[str, ...]:
-        """What the rows of a scale sweep share: source, architecture, GPU and GPU count."""
-        return self.key(("source", *ARCHITECTURE, "system", "n_gpus"))
+        """What the rows of a scale sweep share: source, architecture, GPU and GPU count, and the unit of ``value``."""
+        return self.key(("source", *ARCHITECTURE, "system", "n_gpus", "metric"))
 
     @property
     def plan_sweep(self) -> tuple[str, ...]:

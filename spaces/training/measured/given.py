@@ -1,0 +1,83 @@
+"""The tables that cases are completed with: those of the training space, of the catalogue, and the efficiencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dse.expressions import Table
+from dse.problem import Problem
+from dse.problem.library import load
+
+from .cases import TABLE_DIMENSIONS, Cases, Namespace
+
+__all__ = ["Given", "given", "load_given"]
+
+ALIASES = {"format": {"fp16": "bf16", "mxfp8": "fp8", "nvfp4": "fp8"}}
+"""Rows that stand in for others where the space has no row of its own."""
+
+Columns = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Columns by row name: of each table dimension, of the hardware and of the efficiencies by GPU generation;
+    the columns of a cluster of which nothing is known; and the space's other inputs at their defaults.
+    """
+
+    tables: Mapping[str, Columns]
+    hardware: Columns
+    efficiency: Columns
+    cluster: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+
+    def namespace(self, cases: Cases, efficiency: Columns | None = None) -> Namespace:
+        """What the cost model is given for the cases; ``efficiency`` instead of the shipped ones."""
+        return cases.namespace(
+            self.tables,
+            self.hardware,
+            self.efficiency if efficiency is None else efficiency,
+            cluster=self.cluster,
+            inputs=self.inputs,
+        )
+
+
+@cache
+def load_given() -> Given:
+    """The tables of the shipped training space."""
+    return given(load("training"))
+
+
+def given(problem: Problem) -> Given:
+    """The tables of a problem that was loaded from the training space."""
+    graph = problem.graph
+    tables = {
+        dimension.name: _rows(graph.tables[dimension.table])
+        for dimension in problem.dimensions
+        if dimension.table and dimension.name in TABLE_DIMENSIONS
+    }
+    for name, aliases in ALIASES.items():
+        if name in tables:
+            own = tables[name]
+            tables[name] = {alias: own[row] for alias, row in aliases.items() if row in own} | own
+    inputs = problem.inputs
+    cluster = _rows(graph.tables["clusters"]).get("standard", {}) if "clusters" in graph.tables else {}
+    taken = {"model", "hardware", "cluster", "efficiency", "n_gpus", "global_batch", "seq_len", "framework"}
+    return Given(
+        tables,
+        _rows(graph.tables["hardware"]),
+        _rows(graph.tables["efficiency"]) if "efficiency" in graph.tables else {},
+        {name: cell for name, cell in cluster.items() if name not in {"hardware", "source", "node", "nic"}},
+        {name: one.value for name, one in inputs.items() if name not in taken and one.table is None},
+    )
+
+
+def _rows(table: Table) -> dict[str, dict[str, Any]]:
+    """The cells of a table of rows, in base units, by row and column."""
+    (names,) = table.axes
+    return {
+        str(name): {column: found.cells[at] for column, found in table.columns.items()}
+        for at, name in enumerate(names)
+    }
