@@ -33,6 +33,8 @@ COMMANDS = {
     "plot": "Draw the Pareto front as PNG, SVG and HTML.",
     "resume": "Continue a search that was stopped.",
     "verify": "Check a stored result against its problem.",
+    "validate": "A space's predictions against measurements.",
+    "calibrate": "Fit a space's efficiencies to measurements.",
     "solvers": "The installed solvers, what they promise and need.",
     "schema": "The JSON Schema of space files, for editors.",
 }

@@ -15,19 +15,10 @@ from .row import Row
 __all__ = ["Cases", "Namespace"]
 
 TABLE_DIMENSIONS = (
-    "schedule",
-    "sharding",
-    "recompute",
-    "format",
-    "optimizer",
-    "placement",
-    "edges",
-    "dispatch",
-    "cp_kind",
-)
-"""The dimensions of a plan that name a row of a table."""
-
-FLAGS = ("sequence_parallel", "expert_tp", "overlap_dp", "overlap_tp")
+    "schedule", "sharding", "recompute", "format", "optimizer", "placement", "edges", "dispatch", "cp_kind", "attention",
+    "runtime",
+)  # fmt: skip
+"""What of a plan names a row of a table."""
 
 INPUTS = {
     "attention_share": 1.0, "length_imbalance": 1.0, "expert_imbalance": 1.0, "capacity_factor": 1.0,

@@ -15,7 +15,10 @@ from .cases import TABLE_DIMENSIONS, Cases, Namespace
 
 __all__ = ["Given", "given", "load_given"]
 
-ALIASES = {"format": {"fp16": "bf16", "mxfp8": "fp8", "nvfp4": "fp8"}}
+ALIASES = {
+    "format": {"fp16": "bf16", "mxfp8": "fp8", "nvfp4": "fp8"},
+    "attention": {"unfused": "eager"},
+}
 """Rows that stand in for others where the space has no row of its own."""
 
 Columns = Mapping[str, Mapping[str, Any]]
@@ -58,6 +61,9 @@ def given(problem: Problem) -> Given:
         for dimension in problem.dimensions
         if dimension.table and dimension.name in TABLE_DIMENSIONS
     }
+    for name, one in problem.inputs.items():
+        if one.table and name in TABLE_DIMENSIONS:
+            tables[name] = _rows(graph.tables[one.table])
     for name, aliases in ALIASES.items():
         if name in tables:
             own = tables[name]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Plan", "Reading", "framework_of", "read_plan"]
+__all__ = ["Plan", "Reading", "attention_of", "framework_of", "read_plan"]
 
 Plan: TypeAlias = dict[str, float | bool | str]
 """The dimensions of the space by name: numbers, flags and names of table rows, and ``dp``."""
@@ -64,8 +64,8 @@ def read_plan(cells: Mapping[str, str], numbers: Mapping[str, float], model: Map
     """Every plan that a row allows, with its job, or why there is none."""
     if re.search(r"\blora\b|\badapter\b|bnb\.|inference", _words(cells)):
         return Reading(reason="LoRA, adapter, quantized or inference run")
-    form = _format(cells["precision"])
-    if not form:
+    forms = _formats(cells["precision"])
+    if not forms:
         return Reading(reason=f"precision {cells['precision']!r} is none of the space's")
     seq_len, n_gpus = numbers["seq_len"], numbers["n_gpus"]
     if not n_gpus > 0:
@@ -78,10 +78,10 @@ def read_plan(cells: Mapping[str, str], numbers: Mapping[str, float], model: Map
     layouts, missing = _layouts(numbers, model)
     if not layouts:
         return Reading(reason=missing)
-    opened = list(filter(None, (missing, unspecified)))
+    opened = list(filter(None, (missing, unspecified, "precision" if len(forms) > 1 else "")))
     plans = []
     jobs = []
-    for layout, recompute in itertools.product(layouts, recomputes):
+    for layout, recompute, form in itertools.product(layouts, recomputes, forms):
         plan = _plan(cells, layout, model)
         plan |= {"recompute": recompute, "recompute_block": 1.0, "format": form}
         plans.append(plan)
@@ -93,9 +93,14 @@ def _words(cells: Mapping[str, str]) -> str:
     return f"{cells['model']} {cells['precision']} {cells.get('notes', '').partition(';')[0]}".casefold()
 
 
-def _format(precision: str) -> str:
+def _formats(precision: str) -> tuple[str, ...]:
+    """The space's name of a number format; two where a cell says ``unspecified (bf16 or fp8)``."""
     folded = precision.strip().casefold()
-    return FORMATS.get(folded) or FORMATS.get(folded.partition(" ")[0], "")
+    if either := re.fullmatch(r"unspecified \((\w+) or (\w+)\)", folded):
+        found = tuple(FORMATS.get(word, "") for word in either.groups())
+        return found if all(found) else ()
+    known = FORMATS.get(folded) or FORMATS.get(folded.partition(" ")[0])
+    return (known,) if known else ()
 
 
 def _recomputes(cells: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
@@ -185,11 +190,25 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
         "sharding": sharding,
         "shard_group": group,
         "optimizer": "adam",
+        "attention": attention_of(cells),
+        "runtime": _RUNTIMES.get(framework, "megatron"),
         "placement": "tp-cp-dp-pp",
         "overlap_dp": modern or sharding in {"fsdp2", "fsdp2-resident", "hsdp", "zero3"},
         "overlap_tp": modern and tp > 1,
         "edges": _edges(model["layers"], pp * (vpp if pp > 1 else 1)) if pp > 1 else "even",
     }  # fmt: skip
+
+
+_RUNTIMES = {"megatron": "megatron", "deepspeed": "deepspeed", "torchtitan": "torchtitan"}
+
+
+def attention_of(cells: Mapping[str, str]) -> str:
+    """``flash`` where the kernel keeps no s x s scores, else ``unfused``: what notes say, or the era of fp16."""
+    notes = cells.get("notes", "").casefold()
+    if "flash" in notes:
+        return "flash"
+    old = cells["precision"] == "fp16" or "attention-backend=unfused" in notes or "impl=local" in notes
+    return "unfused" if old else "flash"
 
 
 def _is_modern(cells: Mapping[str, str]) -> bool:

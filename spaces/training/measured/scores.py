@@ -25,7 +25,7 @@ from dse.study.scoring import (
 
 from .row import Row
 
-__all__ = ["LEAST_PLANS", "LEAST_SCALE", "Bound", "Scores", "predicted_value", "score"]
+__all__ = ["LEAST_PLANS", "LEAST_SCALE", "Bound", "Scores", "bounds", "predicted_value", "score"]
 
 LEAST_SCALE = 3
 """Configurations of a scale sweep; a rank correlation of two is always 1 or -1."""
@@ -63,6 +63,10 @@ class Scores:
     def macro(self) -> float:
         """Mean over sources of each source's mean over its groups of the mean absolute relative error."""
         return macro(self.groups)
+
+    def macro_of(self, field: str) -> float:
+        """The same mean of means of another figure of :class:`~dse.study.scoring.Errors`."""
+        return macro(self.groups, field)
 
     @property
     def sources(self) -> dict[str, float]:

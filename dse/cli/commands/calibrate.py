@@ -1,0 +1,45 @@
+"""``dse calibrate``: fit a space's efficiencies to measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dse.cli.options import FILE
+
+__all__ = ["command"]
+
+
+@click.command("calibrate")
+@click.argument("space")
+@click.option("--data", type=FILE, required=True, help="The measurements, a CSV file.")
+@click.option("--gemm", type=FILE, help="Measured matrix multiplications, a CSV file.")
+@click.option("--comm", type=FILE, help="Measured collectives, a CSV file.")
+@click.option("--out", type=FILE, required=True, help="Write the fitted efficiencies to this CSV file.")
+@click.option(
+    "--leave-out", type=click.Choice(["source"]), help="Also fit without each source and predict it."
+)
+@click.option("--json", "as_json", is_flag=True, help="As data instead of text.")
+def command(
+    space: str,
+    *,
+    data: Path,
+    gemm: Path | None,
+    comm: Path | None,
+    out: Path,
+    leave_out: str | None,
+    as_json: bool,
+) -> None:
+    """Fit the efficiencies of SPACE to measurements and print the errors before and after.
+
+    The file has one row for each hardware generation; a copy of the space that names it uses it.
+    """
+    from dse.cli.agreement import find_validation, tell, write
+    from dse.study.agreement import Calibration
+
+    request = Calibration(data, out, gemm, comm, leave_out is not None)
+    report = find_validation(space).calibrate(request)
+    tell(report, "json" if as_json else "table")
+    for path, text in report.files.items():
+        write(path, text)
