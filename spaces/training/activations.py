@@ -12,8 +12,9 @@ from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, where
 from dse.spaces.catalog import architecture
-from dse.spaces.training import layout, state
-from dse.spaces.training.layout import Given, yes
+
+from . import layout, state
+from .layout import Given, yes
 
 __all__ = [
     "Kept",

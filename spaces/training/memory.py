@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, quantity, where
-from dse.spaces.training import activations, layout, state
-from dse.spaces.training.layout import Given, yes
+
+from . import activations, layout, state
+from .layout import Given, yes
 
 __all__ = ["LINES", "allocated", "memory", "peak", "reserved", "stage_memory"]
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, where
 from dse.spaces.catalog import architecture
-from dse.spaces.training import layout
-from dse.spaces.training.layout import Given, yes
+
+from . import layout
+from .layout import Given, yes
 
 __all__ = [
     "LAST", "ZERO", "Held", "Place", "Stage", "State", "held", "host_bytes", "kept_bytes", "largest_unit", "persistent",

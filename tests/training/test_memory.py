@@ -118,7 +118,7 @@ def plan(
     )
 
 
-PAPER = {
+PAPER: dict[str, tuple[SimpleNamespace, dict[str, Any], float, float, float]] = {
     "22B": (gpt(48, 6144, 64), {"tp": 8, "micro_batch": 4.0}, 59.25, 9.5625, 45.5625),
     "175B": (gpt(96, 12288, 96), {"tp": 8, "pp": 8, "chunks": 3}, 66.84375, 12.3515625, 45.5625),
     "530B": (gpt(105, 20480, 128), {"tp": 8, "pp": 35, "chunks": 3}, 114.0234375, 23.076171875, 31.640625),
@@ -130,7 +130,7 @@ PAPER = {
 @pytest.mark.parametrize("name", PAPER)
 def test_activations_of_the_first_stage_are_those_of_the_paper(name: str) -> None:
     m, plan_, plain, both, _ = PAPER[name]
-    batch = {"global_batch": 640.0}
+    batch: dict[str, Any] = {"global_batch": 640.0}
     assert activations.activation_bytes(plan(m, flash=0, **plan_, **batch)) / GIB == pytest.approx(
         plain, rel=1e-9
     )
