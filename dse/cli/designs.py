@@ -11,7 +11,16 @@ from dse.problem import Problem, shown
 from dse.study.result import FrontPoint, Result, design_text, number
 from dse.units import from_base
 
-__all__ = ["MOST_ROWS", "ambitions", "assignments", "best", "best_row", "best_values", "point_lines"]
+__all__ = [
+    "MOST_ROWS",
+    "ambitions",
+    "assignments",
+    "best",
+    "best_row",
+    "best_values",
+    "point_lines",
+    "tie_lines",
+]
 
 _MOST_TIES = 8
 
@@ -149,10 +158,15 @@ def _single(result: Result, point: FrontPoint, indent: int, *, ties: bool) -> li
         f"{name} {result.metric_text(name, point.metrics.get(name))}" for name in result.problem.metrics
     )
     lines += paragraph(metrics, indent=indent)
-    if ties and point.ties > 1:
-        how = "" if point.tied or result.promise != "exact" else "; dse search --ties lists them all"
-        lines += paragraph(
-            f"{count(point.ties)} designs tie; this is the one with the lowest index{how}", indent=indent
-        )
-        lines += _tie_lines(result, [point], indent) if point.tied else []
-    return lines
+    return [*lines, *(tie_lines(result, point, indent) if ties else [])]
+
+
+def tie_lines(result: Result, point: FrontPoint, indent: int) -> list[str]:
+    """How many designs have the objectives of the only design shown, and which, where they are known."""
+    if point.ties <= 1:
+        return []
+    how = "" if point.tied or result.promise != "exact" else "; dse search --ties lists them all"
+    lines = paragraph(
+        f"{count(point.ties)} designs tie; this is the one with the lowest index{how}", indent=indent
+    )
+    return [*lines, *(_tie_lines(result, [point], indent) if point.tied else [])]

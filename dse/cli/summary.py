@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.cli.designs import ambitions, point_lines
+from dse.cli.breakdown import beyond_lines, breakdown_lines, metric_lines
+from dse.cli.designs import ambitions, point_lines, tie_lines
 from dse.cli.misses import failure_lines
 from dse.cli.proving import epsilon_lines, gap_lines
 from dse.cli.text import aligned, count, paragraph, plural, wrapped
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
-from dse.study.result import Result, Trait
+from dse.study.result import FrontPoint, Result, Trait, design_text
 
 if TYPE_CHECKING:
     from dse.study.unlock import Unlock
@@ -117,13 +118,22 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
     if result.best:
         title = f"best {plural(len(points), 'design')}{'' if objective is None else f' by {objective}'}"
     elif len(problem.objectives) == 1:
-        title = f"best design ({ambitions(problem)})"
+        lines = paragraph(f"best design ({ambitions(problem)})")
+        return [*lines, *best_design_lines(result, points[0], indent=indent)] if points else lines
     elif result.promise == "epsilon" and result.status == "complete":
         share = f"{result.epsilon * 100:.6g} %"
         title = f"epsilon-front, {share}: {plural(len(points), 'design')} ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
     return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not result.best)]
+
+
+def best_design_lines(result: Result, point: FrontPoint, *, indent: int) -> list[str]:
+    """The best design of one objective, all its metrics, and what those with parts are made of."""
+    lines = paragraph(design_text(result.problem, point.design), indent=indent)
+    lines += metric_lines(result, point, indent=indent)
+    lines += breakdown_lines(result.problem, result.breakdown, indent=indent)
+    return [*lines, *tie_lines(result, point, indent)]
 
 
 def _trait_text(problem: Problem, trait: Trait) -> str:
@@ -181,6 +191,8 @@ def result_lines(
     lines += ["", *solver_lines(result), ""]
     if result.feasible:
         lines += [*front_lines(result, objective), *epsilon_lines(result), *trait_lines(result)]
+        for beyond in result.beyond_record:
+            lines += beyond_lines(result.problem, beyond, indent=2, of=len(result.front))
     else:
         lines += paragraph(nothing(result))
         lines += failure_lines(result, unlocks, departures)

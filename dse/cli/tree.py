@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from dse.cli.breakdown import beyond_lines, breakdown_lines
 from dse.cli.designs import assignments
 from dse.cli.misses import STRICT
 from dse.cli.text import paragraph, width
 from dse.evaluation.explain import Explanation, Margin, Step
 from dse.evaluation.verdict import State
 from dse.problem import Problem
-from dse.study.result import number
+from dse.study.breakdown import Beyond, beyond_record, breakdowns
+from dse.study.result import FrontPoint, number
 
 __all__ = ["explanation_data", "explanation_lines"]
 
@@ -26,13 +28,28 @@ def explanation_lines(problem: Problem, explanation: Explanation) -> list[str]:
         lines += ["", "other lets"]
         for step in explanation.lets:
             lines += _tree(step, seen, depth=1)
+    for share in breakdowns(problem, _values(explanation)):
+        lines += ["", *breakdown_lines(problem, [share], indent=0)]
     for broken in explanation.broken:
         lines += ["", *_tree(broken.step, seen)]
     if explanation.margins:
         lines += ["", "constraints"]
         for margin in explanation.margins:
             lines += paragraph(_margin(margin), indent=2)
-    return [*lines, "", *_verdict(explanation)]
+    doubts = [line for beyond in _beyond(problem, explanation) for line in beyond_lines(problem, beyond)]
+    return [*lines, "", *doubts, *_verdict(explanation)]
+
+
+def _values(explanation: Explanation) -> dict[str, float | bool | str | None]:
+    return {
+        step.name: step.value if isinstance(step.value, float | bool | str) else None
+        for step in explanation.metrics
+    }
+
+
+def _beyond(problem: Problem, explanation: Explanation) -> tuple[Beyond, ...]:
+    point = FrontPoint(explanation.index, explanation.design, {}, _values(explanation))
+    return beyond_record(problem, [point])
 
 
 def _tree(root: Step, seen: set[int], depth: int = 0) -> list[str]:
@@ -135,6 +152,8 @@ def explanation_data(problem: Problem, explanation: Explanation) -> dict[str, An
             }
             for margin in explanation.margins
         ],
+        "breakdown": [share.to_dict() for share in breakdowns(problem, _values(explanation))],
+        "beyond_record": [beyond.to_dict() for beyond in _beyond(problem, explanation)],
         "unmeasured": list(explanation.unmeasured),
     }
 

@@ -12,6 +12,7 @@ from dse.problem.leaves import build_dimensions, build_inputs, read_defaults
 from dse.problem.names import Names
 from dse.problem.parts import Measurement
 from dse.problem.problem import Problem
+from dse.problem.remarks import build_errors, with_remarks
 from dse.problem.restrictions import (
     build_conditions,
     build_constraints,
@@ -56,6 +57,7 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
     readers = read_defaults(building, inputs, folder, code=code)
     dimensions, conditions = build_conditions(building, build_dimensions(building))
     lets, metrics = build_costs(building, cost, code=code, folder=folder)
+    metrics = with_remarks(building, metrics)
     problem = Problem(
         name=model.name,
         title=model.title,
@@ -70,6 +72,7 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
         metrics=metrics,
         objectives=build_objectives(building, metrics),
         constraints=build_constraints(building, metrics),
+        errors=build_errors(building, metrics),
         measurement=_measurement(building, model.measure, folder),
         cost=model.cost or "",
         source=str(declaration.path),

@@ -12,6 +12,7 @@ from dse.problem.template import Template
 from dse.units import Unit, format_value, from_base
 
 __all__ = [
+    "Best",
     "Bound",
     "Constraint",
     "Dimension",
@@ -112,8 +113,17 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Best:
+    """The best value of a metric ever measured: the largest, or the smallest where ``above`` is false."""
+
+    node: int
+    above: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
-    """A named output of the cost model, printed in ``unit``."""
+    """A named output of the cost model, printed in ``unit``. It is the sum of the metrics ``parts``, if there are any."""
 
     name: str
     node: int
@@ -121,6 +131,8 @@ class Metric:
     text: str
     measured: bool = False
     about: str = ""
+    parts: tuple[str, ...] = ()
+    record: Best | None = None
 
 
 @dataclass(frozen=True, slots=True)

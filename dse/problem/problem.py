@@ -30,7 +30,7 @@ class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
     Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes and ``let_texts`` to
-    their expressions as they were written. ``readers`` read rows of tables from files. ``source`` is the file it was
+    their expressions as they were written. ``errors`` are shares by which predicted metrics may be wrong. ``readers`` read rows of tables from files. ``source`` is the file it was
     read from and ``overrides`` what was set; ``cost`` the Python function that was traced. ``warnings`` are findings
     that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
@@ -48,6 +48,7 @@ class Problem:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     objectives: tuple[Objective, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    errors: Mapping[str, float] = field(default_factory=dict)
     teams: Mapping[str, Team] = field(default_factory=dict)
     measurement: Measurement | None = None
     cost: str = ""
@@ -89,6 +90,9 @@ class Problem:
             [(name, team.boxes) for name, team in self.teams.items()],
             self.measurement and replace(self.measurement, folder=""),
         ]
+        remarks = [(m.name, m.parts, m.record) for m in self.metrics.values() if m.parts or m.record]
+        if remarks or self.errors:
+            parts += [remarks, sorted(self.errors.items())]
         for part in parts:
             # frozensets have no order of their own; every other part prints the same way every time
             hasher.update(_canonical(part).encode())

@@ -13,6 +13,7 @@ from dse.units import UnitError, parse_quantity, parse_unit
 
 __all__ = [
     "COLUMN_KINDS",
+    "Best",
     "Bounds",
     "Cell",
     "Code",
@@ -23,10 +24,12 @@ __all__ = [
     "Number",
     "OneOrMany",
     "Scalar",
+    "Share",
     "Text",
     "Unit",
     "Version",
     "is_code",
+    "read_share",
 ]
 
 Cell = Plain | tuple[str, ...]
@@ -127,6 +130,36 @@ def _duration(value: object) -> str:
     return str(value)
 
 
+def _best(value: object) -> dict[str, str | int | float]:
+    given = value if isinstance(value, dict) else {"above": value}
+    if len(given) == 1 and given.keys() <= {"above", "below"}:
+        return {side: _expression(expression) for side, expression in given.items()}
+    raise ValueError("an expression, or a mapping with one key, above or below")
+
+
+def _share(value: object) -> int | float | str:
+    found = read_share(value)
+    if found is None:
+        raise ValueError("a share such as '6 percent' or 0.06")
+    assert isinstance(value, int | float | str)
+    return value
+
+
+def read_share(value: object) -> float | None:
+    """A share from 0 to below 1: ``0.06``, ``6 percent`` or ``6%``; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = str(value).strip()
+    if text.endswith("%"):
+        text = f"{text[:-1].rstrip()} percent"
+    try:
+        quantity = parse_quantity(text)
+    except UnitError:
+        return None
+    plain = quantity.unit is None or quantity.unit.percent or quantity.unit.text == "1"
+    return quantity.value if plain and 0.0 <= quantity.value < 1.0 else None
+
+
 _PLAIN: dict[str, Any] = {"type": ["number", "string", "boolean"]}
 
 Version = Annotated[Literal[1], PlainValidator(_version), WithJsonSchema({"const": 1})]
@@ -157,3 +190,25 @@ Code = Annotated[
     str, PlainValidator(_code), WithJsonSchema({"type": "string", "pattern": f"^{_CODE.pattern}$"})
 ]
 Duration = Annotated[str, PlainValidator(_duration), WithJsonSchema({"type": "string"})]
+
+_EXPRESSION: dict[str, Any] = {"type": ["string", "number"]}
+Best = Annotated[
+    dict[str, str | int | float],
+    PlainValidator(_best),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _EXPRESSION,
+                {
+                    "type": "object",
+                    "properties": {"above": _EXPRESSION, "below": _EXPRESSION},
+                    "additionalProperties": False,
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
+            ]
+        }
+    ),
+]
+"""A record: the expression of a largest (``above``) or smallest (``below``) value ever measured."""
+Share = Annotated[int | float | str, PlainValidator(_share), WithJsonSchema({"type": ["number", "string"]})]

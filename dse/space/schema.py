@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from dse.space.fields import (
+    Best,
     Bounds,
     Cell,
     Code,
@@ -33,6 +34,7 @@ from dse.space.fields import (
     Number,
     OneOrMany,
     Scalar,
+    Share,
     Text,
     Unit,
     Version,
@@ -221,12 +223,28 @@ class RuleDecl(_Model):
 
 
 class MetricDecl(_Model):
-    """An output of the cost model. ``expr`` is missing where Python or a measurement gives the value."""
+    """An output of the cost model. ``expr`` is missing where Python or a measurement gives the value.
+
+    ``parts`` are metrics that sum to it, and its ``expr`` where there is none. ``record`` is the largest value ever
+    measured (or with ``below`` the smallest), past which a prediction is doubted.
+    """
 
     expr: Expression | None = None
     unit: Unit = Field(description="the unit that the metric is shown in, 1 for a plain number")
     measured: bool = False
+    parts: tuple[Text, ...] | None = Field(default=None, strict=False, min_length=1)
+    record: Best | None = None
     about: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sum_of_parts(cls, data: object) -> object:
+        if not isinstance(data, dict) or "expr" in data or data.get("measured"):
+            return data
+        parts = data.get("parts")
+        if not isinstance(parts, list | tuple) or not parts or not all(isinstance(p, str) for p in parts):
+            return data
+        return {**data, "expr": " + ".join(parts)}
 
 
 class ConstraintDecl(_Model):
@@ -322,6 +340,9 @@ class SpaceDecl(_Model):
     metrics: dict[str, MetricDecl] = Field(default_factory=dict)
     objectives: dict[str, Literal["minimize", "maximize"]] = Field(default_factory=dict)
     constraints: dict[str, _Constraint] = Field(default_factory=dict)
+    error: dict[str, Share] = Field(
+        default_factory=dict, description="how far predictions of a metric are from measurements, as a share"
+    )
     teams: dict[str, _Team] = Field(default_factory=dict)
     cost: Code | None = None
     measure: _Measure | None = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dse.errors import DseError
 from dse.problem import Design, Problem, shown
 from dse.study.accounting import Accounting, Funnel
+from dse.study.breakdown import Beyond, Share, beyond_record, breakdowns
 from dse.study.gap import Gap
 from dse.units import format_value, from_base
 
@@ -199,6 +200,17 @@ class Result:
             raise NoFeasibleDesign(f"no feasible design for {self.team}", self.nearest_miss)
         return self.front[0]
 
+    @property
+    def breakdown(self) -> tuple[Share, ...]:
+        """Of one objective: what the metrics with parts are made of in the best design."""
+        one = len(self.problem.objectives) == 1 and self.front
+        return breakdowns(self.problem, self.front[0].metrics) if one else ()
+
+    @property
+    def beyond_record(self) -> tuple[Beyond, ...]:
+        """The metrics that designs of the front predict past the best ever measured."""
+        return beyond_record(self.problem, self.front)
+
     def metric_text(self, name: str, value: float | bool | str | None) -> str:
         """A metric's value in its declared unit, for people."""
         if value is None:
@@ -234,6 +246,8 @@ class Result:
             "funnel": self.funnel.to_dict(),
             "front": [self._point(point) for point in self.front],
             "best": [self._point(point) for point in self.best],
+            "breakdown": [share.to_dict() for share in self.breakdown],
+            "beyond_record": [beyond.to_dict() for beyond in self.beyond_record],
             "nearest_miss": None if self.nearest_miss is None else self._miss(self.nearest_miss),
             "relaxations": [
                 {"constraints": list(r.constraints), "by": self._miss(r.miss)} for r in self.relaxations

@@ -143,16 +143,11 @@ def test_an_input_that_names_a_row(
     assert "model  a  (a row of models)" in dse("show", space).out
     ran = dse("search", space, "--set", "model=c")
     assert (ran.code, ran.out) == (2, "")
-    assert (
-        ran.err
-        == "--set model=c: input 'model' names a row of models, but got 'c'; known: a, b; or give the path of\na file\n".replace(
-            "\n", " ", 1
-        )
-    )
+    assert "--set model=c: input 'model' names a row of models, but got 'c'; known: a, b" in ran.err
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reading.py").write_text("def read(path):\n    return {'layers': 7}\n", encoding="utf-8")
     (tmp_path / "mine.json").touch()
-    assert "n 14" in dse("search", space, "--set", "model=./mine.json").out
+    assert "n  14" in dse("search", space, "--set", "model=./mine.json").out
     for command in ("show", "check"):
         assert dse(command, space, "--set", "model=./mine.json").code == 0
         refused = dse(command, space, "--set", "model=./mine.json", "--no-code")

@@ -1,0 +1,78 @@
+"""What ``dse search`` and ``dse explain`` say of the best design beside its values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Dse = Callable[..., Any]
+Write = Callable[[str], Path]
+
+SPACE = """\
+dse: 1
+name: parts
+dimensions: {tp: [1, 2, 4, 8], pp: [1, 2]}
+metrics:
+  compute: {expr: "8 s / tp", unit: s}
+  wire: {expr: "0.1 s * (tp - 1)", unit: ms}
+  fixed: {expr: "0.5 s / pp", unit: s}
+  bubble: {expr: "0 s", unit: s}
+  talk: {unit: s, parts: [wire, fixed]}
+  time: {unit: s, parts: [compute, talk, bubble], about: one optimizer step}
+  mfu: {expr: "1 s / time", unit: percent, record: 50 percent}
+objectives: {time: minimize}
+"""
+
+BEST = """\
+best design (minimize time)
+  tp=8 pp=2
+  time     1.95 s  one optimizer step
+  mfu   51.2821 %
+  time 1.95 s, bound by compute (51 %)
+    compute     1 s  51 %  <- bound
+    talk     0.95 s  49 %
+      wire   700 ms  36 %
+      fixed  0.25 s  13 %
+    1 more is zero
+  WARNING: the mfu predicted, 51.28 %, is beyond the best that was measured,
+    50 %: treat it as the model's error
+"""
+
+
+def test_the_best_design_is_taken_apart(dse: Dse, write: Write) -> None:
+    space = write(SPACE)
+    assert BEST in dse("search", space).out
+    data = json.loads(dse("search", space, "--format", "json").out)
+    (time,) = data["breakdown"]
+    assert (time["metric"], time["bound"], time["zero"]) == ("time", "compute", ["bubble"])
+    assert [part["metric"] for part in time["parts"][1]["parts"]] == ["wire", "fixed"]
+    assert data["beyond_record"] == [
+        {"metric": "mfu", "value": 1 / 1.95, "record": 0.5, "designs": 1, "index": 7}
+    ]
+
+
+def test_resume_says_the_same(dse: Dse, write: Write, tmp_path: Path) -> None:
+    said = dse("search", write(SPACE), "--out", tmp_path / "run").out
+    assert dse("resume", tmp_path / "run").out == said
+    assert dse("verify", tmp_path / "run").code == 0
+
+
+def test_explain(dse: Dse, write: Write) -> None:
+    space = write(SPACE)
+    out = dse("explain", space, "tp=8", "pp=2").out
+    assert BEST[BEST.index("  time 1.95 s, bound") : BEST.index("  WARNING")].replace("\n  ", "\n")[2:] in out
+    assert "WARNING: the mfu predicted, 51.28 %" in out
+    data = json.loads(dse("explain", space, "tp=8", "pp=2", "--format", "json").out)
+    assert data["breakdown"][0]["bound"] == "compute"
+    assert data["beyond_record"][0]["metric"] == "mfu"
+    assert "WARNING" not in dse("explain", space, "tp=4", "pp=2").out
+
+
+def test_several_objectives_are_not_taken_apart(dse: Dse, write: Write) -> None:
+    space = write(SPACE.replace("{time: minimize}", "{time: minimize, wire: minimize}"))
+    out = dse("search", space).out
+    assert "bound by" not in out
+    told = " ".join(out.split())
+    assert "WARNING: the mfu of 1 of 4 designs, at the furthest predicted, 51.28 %, is beyond" in told
