@@ -39,8 +39,8 @@ MOVING = LINES[3:11]
 
 
 def _step_temporaries(g: Given, index: Any) -> Any:
-    """Bytes of fp32 gradients and unfused updates that live during the optimizer step only."""
-    own, step = state.held(g, index), g.sharding.step * (1 - g.optimizer.offload)
+    """Bytes that live during the optimizer step only: copies of gradients, temporaries of an unfused update."""
+    own, step = state.held(g, index), g.runtime.step * (1 - g.optimizer.offload)
     return step * (own.dense / layout.shard_ranks(g) + own.experts / layout.expert_shard_ranks(g))
 
 
@@ -55,14 +55,15 @@ def _moving(g: Given, index: Any) -> dict[str, Any]:
     mask = s.embedding * activations.embedding_mask(g)
     again = maximum(yes(s.dense > 0) * dense.again, yes(s.moe > 0) * moe.again)
     loss = s.loss * activations.logits(g)
+    backward = activations.working_set(g) + g.runtime.unfused_gradient * unit
     bucket = minimum(g.sharding.bucket, state.held(g, index).total)
     lines = {
         "activations": activations.in_flight(g, index) * (s.dense * dense.kept + s.moe * moe.kept + mask),
         "logits": loss,
         "recomputed_layer": maximum(again - loss, 0),
-        "backward_layer": maximum(activations.working_set(g) - maximum(loss - again, 0), 0),
+        "backward_layer": maximum(backward - maximum(loss - again, 0), 0),
         "gathered_weights": g.sharding.live * unit,
-        "buckets": 2 * bucket + g.runtime.unfused_gradient * unit,
+        "buckets": 2 * bucket,
         "exchange": activations.exchanged(g),
     }
     most: Any = 0

@@ -23,16 +23,16 @@ COLUMNS = (
 ).split()
 
 SHARDINGS = {
-    # resident, sharded, optimizer, gradient, stage, live, bucket, step
-    "ddp": (18, 0, 12, 4, 0, 0, 0, 0),
-    "distributed-optimizer": (6, 12, 12, 4, 1, 0, 0, 0),
-    "megatron-fsdp": (0, 18, 12, 4, 3, 8, 0, 0),
-    "zero0": (20, 0, 16, 2, 0, 0, 0, 0),
-    "zero1": (4, 16, 16, 2, 1, 0, 5e8, 0),
-    "zero2": (2, 18, 16, 2, 2, 0, 5e8, 0),
-    "zero3": (0, 18, 12, 4, 3, 4, 5e8, 0),
-    "fsdp2": (0, 16, 8, 4, 3, 8, 0, 0),
-    "bf16-gradients": (4, 12, 12, 2, 1, 0, 0, 0),
+    # resident, sharded, optimizer, gradient, stage, live, bucket
+    "ddp": (18, 0, 12, 4, 0, 0, 0),
+    "distributed-optimizer": (6, 12, 12, 4, 1, 0, 0),
+    "megatron-fsdp": (0, 18, 12, 4, 3, 8, 0),
+    "zero0": (20, 0, 16, 2, 0, 0, 0),
+    "zero1": (4, 16, 16, 2, 1, 0, 5e8),
+    "zero2": (2, 18, 16, 2, 2, 0, 5e8),
+    "zero3": (0, 18, 12, 4, 3, 4, 5e8),
+    "fsdp2": (0, 16, 8, 4, 3, 8, 0),
+    "bf16-gradients": (4, 12, 12, 2, 1, 0, 0),
 }
 STAGES = {
     "deepspeed": ("zero0", "zero1", "zero2", "zero3"),
@@ -55,7 +55,7 @@ SCHEDULES = {
 }
 RUNTIME = {
     "eager": 0, "norm_copy": 0, "logit_bytes": 6, "unfused_gradient": 0, "workspace": 0.1 * GIB, "fragmentation": 0.2,
-    "context": 2 * GIB,
+    "context": 2 * GIB, "step": 0,
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def plan(
     chosen.setdefault("global_batch", float(64 * replicas * chosen["micro_batch"]))
     return SimpleNamespace(
         model=m,
-        sharding=row("resident sharded optimizer gradient stage live bucket step", SHARDINGS[sharding]),
+        sharding=row("resident sharded optimizer gradient stage live bucket", SHARDINGS[sharding]),
         recompute=row("attention elementwise mlp full", RECOMPUTES[recompute]),
         schedule=row("dual level keeps_all", SCHEDULES[schedule]),
         edges=SimpleNamespace(embedding=chosen.pop("embedding"), loss=chosen.pop("loss")),
