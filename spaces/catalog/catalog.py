@@ -52,7 +52,8 @@ class Row:
     def __setattr__(self, column: str, value: object) -> None:
         raise AttributeError(f"rows of the catalogue do not change; use replace({column}=...)")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, column: str) -> None:
+        raise AttributeError("rows of the catalogue do not change")
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self._cells.items())
