@@ -38,7 +38,7 @@ def fields(name: str) -> dict[str, Any]:
     return found
 
 
-def parsed(tmp_path: Path, name: str, **changes: Any) -> dict[str, Any]:
+def parsed(tmp_path: Path, name: str, **changes: Any) -> Any:
     """The columns of a file with some fields changed; a field set to ... is left out."""
     merged = {key: value for key, value in (fields(name) | changes).items() if value is not ...}
     path = tmp_path / "config.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -196,12 +195,15 @@ def test_a_path_without_a_file(tmp_path: Path) -> None:
         model("bad\0name.json")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config.json"
     path.write_text("{}", encoding="utf-8")
-    path.chmod(0)
-    assert "cannot be read" in refusal(path)
+
+    def forbid(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", forbid)
+    assert refusal(path) == "cannot be read ([Errno 13] Permission denied)"
 
 
 VALUES = st.one_of(

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import dse.spaces.catalog
 from dse.errors import InputError, Location
 from dse.problem.library import library
 from dse.space.nodes import Mapping, Scalar
 from dse.space.tables import read_csv_table
+from dse.spaces import catalog
 from dse.spaces.catalog import cluster, hardware, model, names
 from dse.spaces.catalog.columns import COLUMNS
 
-FOLDER = Path(dse.spaces.catalog.__file__).parent
+FOLDER = Path(catalog.__file__).parent
 
 
 @pytest.mark.parametrize("table", COLUMNS)
