@@ -39,8 +39,12 @@ MOVING = LINES[3:11]
 
 
 def _step_temporaries(g: Given, index: Any) -> Any:
-    """Bytes that live during the optimizer step only: copies of gradients, temporaries of an unfused update."""
-    own, step = state.held(g, index), g.runtime.step * (1 - g.optimizer.offload)
+    """Bytes that live during the optimizer step only: copies of gradients, temporaries of an unfused update.
+
+    Weights without optimizer state are not updated.
+    """
+    own = state.held(g, index)
+    step = g.runtime.step * yes(g.sharding.optimizer > 0) * (1 - g.optimizer.offload)
     return step * (own.dense / layout.shard_ranks(g) + own.experts / layout.expert_shard_ranks(g))
 
 
