@@ -2,7 +2,9 @@
 
 The tables are CSV files, so that a space reads the same rows as a Python program. Peaks are dense; a rate
 is 0 where a chip has no unit for the format, and missing (None) where no figure is public. Memory is what a
-program can see. Links and NICs are per chip and direction. ``checked`` says how well a row was verified.
+program can see. Links and NICs are per chip and direction. ``checked`` says how well a row was verified:
+``read`` at its source, ``part-read``, or ``recall``. In a cluster, 0 takes the hardware's node and NIC or the
+calibrated latency; ``rack`` is the group of chips inside which the fabric has full bisection.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _CLUSTERS = {
     "nic": "B/s",
     **dict.fromkeys(("rack", "rack_slowdown", "fabric_slowdown", "in_network"), "1"),
     **dict.fromkeys(("link_latency", "nic_latency", "fabric_latency"), "s"),
-    "source": "text",
+    **dict.fromkeys(("checked", "source"), "text"),
 }
 
 _MODELS = {**dict.fromkeys(MODEL_COUNTS, "1"), "source": "text"}

@@ -136,6 +136,7 @@ def test_clusters_have_tiers() -> None:
     assert (cluster("jean-zay-v100").node, cluster("internevo-roce").nic) == (4, 6.25e9)
     for name in names("clusters"):
         row = cluster(name)
+        assert row.checked in {"read", "part-read", "recall"}
         assert row.rack_slowdown >= 1
         assert row.fabric_slowdown >= 1
         assert row.in_network in (0, 1)
