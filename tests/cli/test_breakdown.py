@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Dse = Callable[..., Any]
 Write = Callable[[str], Path]
 
@@ -48,9 +50,9 @@ def test_the_best_design_is_taken_apart(dse: Dse, write: Write) -> None:
     (time,) = data["breakdown"]
     assert (time["metric"], time["bound"], time["zero"]) == ("time", "compute", ["bubble"])
     assert [part["metric"] for part in time["parts"][1]["parts"]] == ["wire", "fixed"]
-    assert data["beyond_record"] == [
-        {"metric": "mfu", "value": 1 / 1.95, "record": 0.5, "designs": 1, "index": 7}
-    ]
+    (beyond,) = data["beyond_record"]
+    assert beyond.pop("value") == pytest.approx(1 / 1.95)
+    assert beyond == {"metric": "mfu", "record": 0.5, "designs": 1, "index": 7}
 
 
 def test_resume_says_the_same(dse: Dse, write: Write, tmp_path: Path) -> None:
