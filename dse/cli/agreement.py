@@ -78,6 +78,8 @@ def _table_lines(table: Table) -> list[str]:
         if kinds[-1] == "text"
         else aligned(rows, right=right)
     )
+    if len(table.rows) > table.shown:
+        lines.append(f"  and {len(table.rows) - table.shown} more; --json has all")
     for note in table.notes:
         lines += paragraph(note, indent=2, hanging=0)
     return lines

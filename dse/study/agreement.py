@@ -43,7 +43,7 @@ class Calibration:
 class Table:
     """Rows under columns. Each column has a name and a kind, ``text``, ``count``, ``percent`` or ``number``.
 
-    Texts that may be long stand in the last column.
+    Texts that may be long stand in the last column. Of a long table, people are shown the rows up to ``shown``.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Table:
     columns: tuple[tuple[str, str], ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    shown: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Training's predictions against measurements: what ``dse validate training`` and ``dse calibrate training`` do.
 
-Without a table of its own, validation scores ``published.csv``: figures of papers, READMEs and documentation, each with
-its source, in the columns of any such table.
+Without a table of its own, validation scores ``published.csv`` and ``published_memory.csv``: figures of papers, READMEs and
+documentation, each with its source, in the columns of any such table. Their notes are shortened to what is read here.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from .measured.scores import Scores, bounds, predicted_value, score
 from .measured.tables import bounds_table, counts_table, group_table, overall, repeats_table, sweep_table
 from .rows import Rows, read_rows
 
-__all__ = ["PUBLISHED", "calibrate", "validate"]
+__all__ = ["PUBLISHED", "PUBLISHED_MEMORY", "calibrate", "validate"]
 
 PUBLISHED = Path(__file__).with_name("published.csv")
+PUBLISHED_MEMORY = Path(__file__).with_name("published_memory.csv")
 
 ROWS_NEEDED = 2
 """Usable rows that a calibration needs."""
@@ -43,7 +44,7 @@ def validate(request: Validation) -> Report:
     """
     data, memory = request.data, request.memory
     if data is None and memory is None:
-        data = PUBLISHED
+        data, memory = PUBLISHED, PUBLISHED_MEMORY
     if data is not None and memory is None and _is_memory(data):
         data, memory = None, data
     given = load_given()
@@ -58,7 +59,7 @@ def validate(request: Validation) -> Report:
         tables += time_tables(rows, times, request.by)
         scores |= overall(score(rows.rows, times))
         predictions = _predictions(rows.table, {at: _told(rows.rows[at], ends) for at, ends in times.items()})
-        titles.append("published figures that come with dse" if data == PUBLISHED else str(data))
+        titles.append("the published figures that come with dse" if data == PUBLISHED else str(data))
     if memory is not None:
         peaks = read_memory_rows(memory)
         found = predict_memory(peaks.rows, given)
@@ -72,7 +73,7 @@ def validate(request: Validation) -> Report:
         }
         scores["oom_foreseen"] = sum(answer is True for _, answer in own.oom)
         scores["oom_missed"] = sum(answer is False for _, answer in own.oom)
-        titles.append(str(memory))
+        titles += [] if memory == PUBLISHED_MEMORY else [str(memory)]
         if predictions is None:
             values = {
                 at: (min(ends) * max(ends)) ** 0.5 / peaks.rows[at].unit

@@ -21,7 +21,7 @@ from dse.study.measurements import Measurements, Record, read_measurements
 
 from .hardware import Cluster, cluster_of, hardware_of
 from .model import architecture_of
-from .plan import framework_of, read_plan
+from .plan import framework_of, read_plan, runtime_of
 from .row import Row
 
 __all__ = ["FROZEN", "GIB", "MEMORY_KINDS", "MemoryRow", "MemoryRows", "read_memory_rows"]
@@ -140,7 +140,7 @@ def _row(record: Record) -> MemoryRow:
     if not oom and math.isnan(value):
         return made("skipped", "no value")
     run, reason = _run(record, cells, numbers)
-    if oom and run is None and "LoRA" in reason and "bnb" not in cells["precision"]:
+    if oom and run is None and "on 1 GPU" in notes and "bnb" not in cells["precision"]:
         # the base model is frozen: its weights in two bytes, and the activations of every layer
         as_full = {**cells, "notes": "", "recompute": "none"}
         run, reason = _run(record, as_full, numbers)
@@ -258,6 +258,4 @@ def _runtime(cells: Mapping[str, str]) -> str:
     if _is_test(cells):
         fused = "release" in cells["model"] or "memory_speed" in cells["model"]
         return "megatron" if fused else "megatron-unfused"
-    if "litgpt" in cells["source"].casefold():
-        return "torch-eager"
-    return framework_of(cells)
+    return runtime_of(cells)

@@ -107,8 +107,8 @@ def memory_tables(rows: Sequence[MemoryRow], scores: MemoryScores) -> list[Table
     tables.append(_bounds(scores))
     told = {True: "predicted not to fit", False: "predicted to fit", None: "cannot be told"}
     found = [(told[answer], at) for at, answer in scores.oom]
-    cells = [(*_oom_cells(rows[at]), text) for text, at in found]
-    columns = (("capacity", "number"), ("micro_batch", "text"), ("run", "text"), ("prediction", "text"))
+    cells = [(text, *_oom_cells(rows[at])) for text, at in found]
+    columns = (("prediction", "text"), ("capacity_GiB", "number"), ("run", "text"))
     tables.append(Table("memory_oom", "Runs that did not fit", columns, tuple(cells)))
     return [table for table in tables if table.rows]
 
@@ -184,11 +184,8 @@ def _bounds(scores: MemoryScores) -> Table:
     return Table("memory_bounds", "Rows whose configuration is open", columns, tuple(found))
 
 
-def _oom_cells(row: MemoryRow) -> tuple[float, str, str]:
+def _oom_cells(row: MemoryRow) -> tuple[float, str]:
     cells = row.cells
-    what = cells.get("notes", "").partition(";")[0]
-    return (
-        row.capacity / GIB,
-        cells["micro_batch"].removesuffix(".0"),
-        f"{cells['model']}, {cells['precision']}: {what}",
-    )
+    what = [cells["model"], cells["precision"], cells.get("notes", "").partition(";")[0]]
+    size = cells["micro_batch"].removesuffix(".0")
+    return row.capacity / GIB, ", ".join(filter(None, [*what, size and f"micro-batch {size}"]))

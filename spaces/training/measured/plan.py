@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Plan", "Reading", "attention_of", "framework_of", "read_plan"]
+__all__ = ["Plan", "Reading", "attention_of", "framework_of", "read_plan", "runtime_of"]
 
 Plan: TypeAlias = dict[str, float | bool | str]
 """The dimensions of the space by name: numbers, flags and names of table rows, and ``dp``."""
@@ -191,7 +191,7 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
         "shard_group": group,
         "optimizer": "adam",
         "attention": attention_of(cells),
-        "runtime": _RUNTIMES.get(framework, "megatron"),
+        "runtime": runtime_of(cells),
         "placement": "tp-cp-dp-pp",
         "overlap_dp": modern or sharding in {"fsdp2", "fsdp2-resident", "hsdp", "zero3"},
         "overlap_tp": modern and tp > 1,
@@ -199,7 +199,14 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
     }  # fmt: skip
 
 
-_RUNTIMES = {"megatron": "megatron", "deepspeed": "deepspeed", "torchtitan": "torchtitan"}
+def runtime_of(cells: Mapping[str, str]) -> str:
+    """The row of the memory constants that a run belongs to: what its framework keeps beside the plan."""
+    source = cells.get("source", "").casefold()
+    if "internevo" in source:
+        return "internevo"
+    if "llm-foundry" in source or "litgpt" in source:
+        return "torch-eager"
+    return framework_of(cells)
 
 
 def attention_of(cells: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.spaces.training.cost import iteration_time
 from dse.spaces.training.memory import stage_memory
 from dse.spaces.training.state import held
 
@@ -32,6 +31,8 @@ def predict_times(
 
     Rows of a GPU generation without efficiencies, and those that the model gives no finite time, are left out.
     """
+    from dse.spaces.training.cost import iteration_time  # late: fitting its efficiencies comes through here
+
     known = given.efficiency if efficiency is None else efficiency
     chosen = [
         (at, row)

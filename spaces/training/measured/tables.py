@@ -22,6 +22,9 @@ ERRORS = (
 SPREAD = 1.05
 """Repeats of one configuration that differ by more are listed; sources deviate by 1 to 5 percent."""
 
+SHOWN = 12
+"""Sweeps that people are shown, the worst first."""
+
 MEANINGS = {
     "exact": "dense and fully configured: these are scored",
     "mixture": "mixtures of experts, fully configured",
@@ -90,7 +93,7 @@ def group_table(
 
 
 def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: Sequence[int]) -> Table:
-    """Sweeps with their rank correlation, plan sweeps also with regret; ``first`` maps runs to rows."""
+    """Sweeps, the worst ranked first, plan sweeps with regret; ``first`` maps runs to rows."""
     plans = name == "plan_sweeps"
     least = f"{LEAST_PLANS} distinct plans" if plans else f"{LEAST_SCALE} configurations"
     title = (
@@ -99,7 +102,7 @@ def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: 
         else f"Scale sweeps (same source, architecture, GPU and GPU count; {least} or more)"
     )
     found: list[tuple[Cell, ...]] = []
-    for sweep in sweeps:
+    for sweep in sorted(sweeps, key=lambda one: 2.0 if one.rank is None else one.rank):
         row = rows[first[sweep.members[0]]]
         told = [row.cells[part] for part in ("source", "model")]
         told += [f"{_whole(row.cells['layers'])} layers of {_whole(row.cells['hidden'])}"]
@@ -120,7 +123,7 @@ def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: 
         *([("regret", "percent")] if plans else []),
         ("sweep", "text"),
     )
-    return Table(name, title, columns, tuple(found), (note,))
+    return Table(name, title, columns, tuple(found), (note,), SHOWN)
 
 
 def bounds_table(name: str, title: str, bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
@@ -163,7 +166,12 @@ def repeats_table(rows: Sequence[Row]) -> Table:
         row = chosen[group.first]
         label = f"{row.cells['source']}, {row.cells['model']}, {_whole(row.cells['n_gpus'])} x {row.cells['system']}"
         found.append((len(group.members), group.spread, group.value, f"{label} ({row.cells['metric']})"))
-    columns = (("repeats", "count"), ("spread", "number"), ("median", "number"), ("configuration", "text"))
+    columns = (
+        ("repeats", "count"),
+        ("spread", "number"),
+        ("median_value", "number"),
+        ("configuration", "text"),
+    )
     note = (
         f"{len(repeated)} configurations were measured more than once; each counts once, with its median. "
         f"Listed: largest over smallest above {SPREAD}."

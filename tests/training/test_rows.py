@@ -1,0 +1,425 @@
+"""Rows of measured training runs: plans, models, clusters and times in the space's own names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.errors import SpaceError
+from dse.spaces.training.measured.hardware import Cluster, cluster_of, hardware_of
+from dse.spaces.training.measured.row import Row
+from dse.spaces.training.rows import REQUIRED, Rows, read_rows
+from dse.spaces.training.validation import PUBLISHED
+from tests.training.measured_tables import MOE, ROW, write_table
+
+Read = Callable[..., Rows]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Reads a table of rows that differ from :data:`ROW`."""
+    return lambda *rows: read_rows(write_table(tmp_path / "runs.csv", rows or [{}]))
+
+
+@pytest.fixture(scope="module")
+def published() -> Rows:
+    return read_rows(PUBLISHED)
+
+
+def one(rows: Rows) -> Row:
+    (row,) = rows.rows
+    return row
+
+
+def test_a_plan_in_the_names_of_the_space(read: Read) -> None:
+    row = one(read({}))
+    assert (row.kind, row.hardware, row.framework) == ("exact", "a100-sxm-80", "megatron")
+    assert row.plans == (
+        {
+            "framework": "megatron", "tp": 4.0, "pp": 1.0, "cp": 1.0, "ep": 1.0, "dp": 16.0, "micro_batch": 4.0,
+            "sequence_parallel": False, "schedule": "1f1b", "chunks": 1.0, "cp_kind": "ring", "expert_tp": False,
+            "dispatch": "dropless", "sharding": "ddp", "shard_group": 0.0, "optimizer": "adam", "attention": "flash",
+            "runtime": "megatron", "placement": "tp-cp-dp-pp", "overlap_dp": False, "overlap_tp": False,
+            "edges": "even", "recompute": "full", "recompute_block": 1.0, "format": "bf16",
+        },
+    )  # fmt: skip
+    assert row.jobs == ({"n_gpus": 64.0, "global_batch": 512.0, "seq_len": 2048.0},)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({"pp": "4", "dp": "4"}, {"schedule": "1f1b", "chunks": 1.0}),
+        ({"pp": "4", "dp": "4", "vpp": "3"}, {"schedule": "interleaved", "chunks": 3.0}),
+        ({"pp": "1", "vpp": "3"}, {"schedule": "1f1b", "chunks": 1.0}),
+        ({"pp": "4", "dp": "4", "layers": "126", "vpp": "1"}, {"edges": "both"}),
+        ({"pp": "4", "dp": "4", "layers": "127", "vpp": "1"}, {"edges": "loss"}),
+        ({"seq_parallel": "yes"}, {"sequence_parallel": True}),
+        ({"seq_parallel": "yes", "tp": "1", "dp": "64"}, {"sequence_parallel": False}),
+        ({"zero_stage": "1", "sharding": "DDP+distributed optimizer"}, {"sharding": "distributed-optimizer"}),
+        (
+            {"zero_stage": "3", "sharding": "Megatron-FSDP group=64"},
+            {"sharding": "megatron-fsdp", "shard_group": 0.0},
+        ),
+        (
+            {"zero_stage": "3", "sharding": "FSDP FULL_SHARD"},
+            {"sharding": "fsdp2", "framework": "torchtitan"},
+        ),
+        ({"zero_stage": "2", "sharding": "FSDP SHARD_GRAD_OP"}, {"sharding": "fsdp2-resident"}),
+        ({"zero_stage": "3", "sharding": "FSDP2 group=8"}, {"sharding": "hsdp", "shard_group": 8.0}),
+        ({"zero_stage": "3", "sharding": "FSDP2 group=16"}, {"sharding": "fsdp2", "shard_group": 0.0}),
+        ({"zero_stage": "0", "sharding": "DDP (Megatron-DeepSpeed)"}, {"sharding": "zero0"}),
+        ({"zero_stage": "3", "sharding": "ZeRO-3"}, {"sharding": "zero3", "framework": "deepspeed"}),
+        (
+            {"source": "InternEvo", "zero_stage": "1", "sharding": "ZeRO-1 over 8 ranks"},
+            {"sharding": "zero1", "shard_group": 8.0, "runtime": "internevo"},
+        ),
+        ({"recompute": "selective"}, {"recompute": "attention"}),
+        ({"precision": "bf16 (PURE: params/grads/reduce bf16)"}, {"format": "bf16"}),
+        ({"precision": "amp_fp8"}, {"format": "fp8"}),
+        ({"precision": "FP8-CS"}, {"format": "fp8"}),
+        ({"precision": "FP8-MX"}, {"format": "mxfp8"}),
+        ({"precision": "NVFP4"}, {"format": "nvfp4"}),
+        ({"precision": "fp16"}, {"format": "fp16", "attention": "unfused"}),
+        ({"precision": "fp16", "notes": "FlashAttention"}, {"attention": "flash"}),
+        ({**MOE, "notes": "tokendrop; x"}, {"dispatch": "capacity", "ep": 8.0}),
+    ],
+)
+def test_what_cells_say_of_the_plan(
+    read: Read, cells: Mapping[str, str], expected: Mapping[str, Any]
+) -> None:
+    (plan,) = one(read(cells)).plans
+    assert {name: plan[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "reason"),
+    [
+        ({}, "exact", ""),
+        (MOE, "mixture", ""),
+        ({"recompute": "unspecified"}, "bounds", "recomputation unspecified"),
+        ({"micro_batch": ""}, "bounds", "micro batch unspecified"),
+        ({"tp": "", "pp": "", "dp": ""}, "bounds", "layout unspecified"),
+        ({"precision": "unspecified (bf16 or fp8)"}, "bounds", "precision unspecified"),
+        ({"flag": "odd"}, "flagged", "odd"),
+        ({"dp": "8"}, "skipped", "layout does not multiply to the GPU count"),
+        (
+            {"global_batch": "500"},
+            "skipped",
+            "global batch is no multiple of micro-batch times data parallel ranks",
+        ),
+        ({"tp": "2.5"}, "skipped", "layout does not multiply to the GPU count"),
+        ({"micro_batch": "0"}, "skipped", "layout has a count that is not a whole number above 0"),
+        ({"layers": ""}, "skipped", "architecture not stated (layers)"),
+        ({"moe": "hybrid mamba"}, "skipped", "hybrid Mamba architecture"),
+        ({"moe": "E=lots"}, "skipped", "mixture of experts not understood (E=lots)"),
+        ({"model": "Llama3 8B LoRA"}, "skipped", "LoRA, adapter, quantized or inference run"),
+        ({"system": "Cray-1"}, "skipped", "GPU 'Cray-1' is not in the catalogue"),
+        ({"n_gpus": ""}, "skipped", "GPU count not stated"),
+        ({"seq_len": ""}, "skipped", "sequence length not stated"),
+        ({"seq_len": "0"}, "skipped", "sequence length not stated"),
+        ({"precision": "int3"}, "skipped", "precision 'int3' is none of the space's"),
+        ({"recompute": "some"}, "skipped", "recomputation 'some' is none of the space's"),
+        ({"metric": "loss"}, "skipped", "metric 'loss' is no time or rate of a training step"),
+        ({"value": ""}, "skipped", "no value"),
+        ({"value": "-1"}, "skipped", "value is not above 0"),
+        ({"metric": "mfu"}, "skipped", "metric 'mfu' needs peak_tflops_used, which is empty"),
+    ],
+)
+def test_kinds_of_rows_and_why(read: Read, cells: Mapping[str, str], kind: str, reason: str) -> None:
+    row = one(read(cells))
+    assert (row.kind, row.reason) == (kind, reason)
+    assert bool(row.plans) == (kind != "skipped")
+
+
+def test_an_open_plan_has_legal_ends(published: Rows) -> None:
+    """Every plan that is tried for a row multiplies to the GPU count and divides the batch."""
+    opened = [row for row in published.rows if row.kind == "bounds"]
+    assert len(opened) > 50
+    for row in opened:
+        assert len(row.plans) == len(row.jobs) > 1
+        for plan, job in zip(row.plans, row.jobs, strict=True):
+            tp, pp, cp, dp, size = (float(plan[name]) for name in ("tp", "pp", "cp", "dp", "micro_batch"))
+            assert tp * pp * cp * dp == job["n_gpus"]
+            assert job["global_batch"] % (dp * size) == 0
+            assert row.model is not None
+            assert row.model["heads"] % tp == 0
+
+
+def test_unspecified_recomputation_has_both_ends(read: Read) -> None:
+    assert [plan["recompute"] for plan in one(read({"recompute": ""})).plans] == ["none", "full"]
+
+
+def test_hardware_flops_are_those_of_the_paper(published: Rows) -> None:
+    """Narayanan 2021 eq. 3 turns the published TFLOP/s of GPT-145.6B into seconds, with V = 51200."""
+    row = next(row for row in published.rows if row.cells["model"] == "GPT-145.6B" and row.kind == "exact")
+    batch, s, layers, h, vocab, gpus = 2304, 2048, 80, 12288, 51200, 1536
+    flops = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + vocab / (16 * layers * h))
+    assert row.target is not None
+    assert row.target.seconds == pytest.approx(flops / (float(row.cells["value"]) * 1e12 * gpus), rel=1e-12)
+
+
+def test_rates_convert_by_tokens_and_model_flops(read: Read) -> None:
+    tokens = 512 * 2048
+    rates = {
+        "iter_s": (10.0, 10.0),
+        "tokens_s_gpu": (tokens / 640, 10.0),
+        "tokens_s": (tokens / 10, 10.0),
+    }
+    for metric, (value, seconds) in rates.items():
+        target = one(read({"metric": metric, "value": repr(value)})).target
+        assert target is not None
+        assert target.seconds == pytest.approx(seconds)
+    forward = 2 * (36 * (4 * 4096**2 + 8 * 4096**2 + 2 * 2048 * 4096) + 4096 * 51200)
+    target = one(read({"metric": "tflops_per_gpu", "value": "150"})).target
+    assert target is not None
+    assert target.seconds == pytest.approx(3 * forward * tokens / (150e12 * 64))
+
+
+def test_seconds_return_to_the_unit_of_value(published: Rows) -> None:
+    for row in published.rows:
+        if row.target:
+            again = row.target.in_unit(row.target.seconds)
+            # a row may print a second, rounded figure; value itself is what counts
+            assert again == pytest.approx(row.target.value, rel=1e-9)
+            assert row.target.in_unit(2 * row.target.seconds) == pytest.approx(
+                again / 2 if row.target.is_rate else again * 2
+            )
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (
+            {},
+            {
+                "gated": 0,
+                "layernorm": 1,
+                "tied": 1,
+                "qkv_bias": 1,
+                "positions": 2048,
+                "dropout": 0,
+                "norms": 2,
+            },
+        ),
+        ({"precision": "fp16"}, {"dropout": 1}),
+        ({"activation": "swiglu", "model": "Llama"}, {"gated": 1, "layernorm": 0, "tied": 0, "positions": 0}),
+        ({"activation": "relu2"}, {"gated": 0, "layernorm": 1, "tied": 0, "mlp_bias": 0}),
+        ({"model": "MPT-7b"}, {"layernorm": 0, "qkv_bias": 0, "tied": 1, "positions": 2048}),
+        ({"kv_heads": ""}, {"kv_heads": 32}),
+        (
+            MOE,
+            {"experts": 128, "top_k": 8, "expert_ffn": 768, "moe_layers": 48, "qk_norm": 1, "shared_ffn": 0},
+        ),
+        (
+            {**MOE, "model": "GPT-OSS 20B", "moe": "E=32;topk=4"},
+            {"expert_ffn": 6144, "sinks": 1, "window_layers": 24},
+        ),
+        (
+            {
+                **MOE,
+                "model": "x",
+                "head_dim": "",
+                "moe": "E=256;topk=8;moe_ffn=2048;shared=1;dense_first=3;MLA",
+            },
+            {"mla": 1, "moe_layers": 45, "shared_ffn": 2048, "kv_lora": 512, "head_dim": 192},
+        ),
+    ],
+)
+def test_architectures(read: Read, cells: Mapping[str, str], expected: Mapping[str, float]) -> None:
+    model = one(read(cells)).model
+    assert model is not None
+    assert {name: model[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("system", "name"),
+    [
+        ("A100-80GB SXM (Selene)", "a100-sxm-80"),
+        ("A100-40GB (DGX-A100)", "a100-sxm-40"),
+        ("A800-80GB", "a100-sxm-80"),
+        ("V100-32GB (DGX-2)", "v100-sxm2-32"),
+        ("H100", "h100-sxm"),
+        ("B200", "b200-sxm"),
+        ("GB200 (NVL72)", "gb200-nvl72"),
+        ("GB300 (NVL72)", "gb300-nvl72"),
+        ("TPU v5p", "tpu-v5p"),
+        ("h100-pcie", "h100-pcie"),
+        ("a pile of cards", ""),
+    ],
+)
+def test_systems(system: str, name: str) -> None:
+    assert hardware_of(system) == name
+
+
+@pytest.mark.parametrize(
+    ("system", "notes", "expected"),
+    [
+        ("A100-80GB", "inter-node RoCE 1600 Gb/s", Cluster(0.0, 25e9, 0.0)),
+        ("A100-80GB", "inter-node 4x100Gb RoCE", Cluster(0.0, 6.25e9, 0.0)),
+        ("A100-80GB", "Selene: 8 HDR 200Gb/s HCAs per 8-GPU node", Cluster(0.0, 25e9, 0.0)),
+        ("A100-80GB", "8x200 Gb/s HDR IB per node", Cluster(0.0, 25e9, 0.0)),
+        ("A100-80GB", "intra-node 150 GB/s and inter-node 800 Gb/s per node", Cluster(0.0, 12.5e9, 150e9)),
+        ("V100-32GB (4/node NVLink, Jean-Zay OmniPath)", "", Cluster(4.0, 12.5e9, 0.0)),
+        ("V100-32GB (DGX-2)", "", Cluster(16.0, 6.25e9, 0.0)),
+        ("GB200 (NVL72)", "", Cluster(64.0, 0.0, 0.0)),
+        ("A800-80GB", "", Cluster(0.0, 0.0, 200e9)),
+        ("H100", "", Cluster()),
+    ],
+)
+def test_clusters(system: str, notes: str, expected: Cluster) -> None:
+    """Gb/s of a node become B/s for each of its GPUs."""
+    assert cluster_of(system, notes) == expected
+
+
+def test_the_published_table_is_mostly_scored(published: Rows) -> None:
+    counts = published.counts()
+    assert counts["exact"] > 400
+    assert counts["skipped"] == 0
+    banned = ("vtrain", "aiconfigurator", "vidur", "infersim", "golden")
+    assert not [
+        row for row in published.rows if any(word in row.cells["source"].casefold() for word in banned)
+    ]
+    assert all(row.cells["source_locator"] for row in published.rows)
+    assert PUBLISHED.stat().st_size < 300_000
+
+
+def hardware_table() -> dict[str, dict[str, Any]]:
+    chip = {"link": 300e9, "bf16": 312e12, "fp16": 312e12, "generation": "ampere", "fp4": None}
+    volta = {"link": 150e9, "bf16": 0.0, "fp16": 125e12, "generation": "volta", "fp4": 1.0}
+    return {"a100-sxm-80": chip, "v100-sxm2-32": volta}
+
+
+def test_arrays_for_the_cost_model(read: Read) -> None:
+    rows = read(
+        {"recompute": ""},
+        {"system": "V100-32GB", "precision": "fp16", "sharding": "ZeRO-3", "zero_stage": "3"},
+        {"system": "A800-80GB", "notes": "inter-node RoCE 1600 Gb/s"},
+        {"value": ""},
+    )
+    cases = rows.cases(("exact", "bounds"))
+    assert cases.row.tolist() == [0, 0, 1, 2]
+    assert cases.seconds.tolist() == [10.0] * 4
+    shardings = {"ddp": {"resident": 18.0, "whole": True}, "zero3": {"resident": 0.0, "whole": False}}
+    efficiency = {"ampere": {"gemm": 0.8}, "volta": {"gemm": 0.6}}
+    g = cases.namespace({"sharding": shardings}, hardware_table(), efficiency, cluster={"rack": 0.0})
+    assert g.model.layers.tolist() == [36.0] * 4
+    assert g.sharding.resident.tolist() == [18.0, 18.0, 0.0, 18.0]
+    assert g.sharding.whole.dtype == bool
+    assert g.recompute.tolist() == ["none", "full", "full", "full"]
+    assert g.efficiency.gemm.tolist() == [0.8, 0.8, 0.6, 0.8]
+    assert g.hardware.link.tolist() == [300e9, 300e9, 150e9, 200e9]
+    assert g.hardware.bf16.tolist() == [312e12, 312e12, 125e12, 312e12]  # fp16 runs take the fp16 rate
+    assert np.isnan(g.hardware.fp4[0])
+    assert g.cluster.nic.tolist() == [0.0, 0.0, 0.0, 25e9]
+    assert (g.cluster.rack, g.attention_share, g.n_gpus.tolist()) == (0.0, 1.0, [64.0] * 4)
+    other = g.replaced(n_gpus=1.0)
+    assert (other.n_gpus, g.n_gpus.tolist()) == (1.0, [64.0] * 4)
+    with pytest.raises(AttributeError, match="no 'nothing' among"):
+        _ = g.nothing
+    with pytest.raises(KeyError, match="no row 'zero3' among ddp"):
+        cases.namespace({"sharding": {"ddp": {}}}, hardware_table())
+
+
+def test_no_cases_at_all(read: Read) -> None:
+    cases = read({"value": ""}).cases()
+    assert len(cases) == 0
+    assert cases.namespace({}, hardware_table()).n_gpus.shape == (0,)
+
+
+def test_numbers_may_be_written_differently(read: Read) -> None:
+    first, second, third = read({"tp": "4"}, {"tp": "4.0"}, {"tp": "2", "dp": "32"}).rows
+    assert first.configuration == second.configuration != third.configuration
+    assert first.plan != third.plan
+    assert first.plan_sweep == third.plan_sweep
+
+
+def fails(path: Path) -> list[str]:
+    with pytest.raises(SpaceError) as caught:
+        read_rows(path)
+    return [str(found).replace(str(path), "F") for found in caught.value.diagnostics]
+
+
+@pytest.mark.parametrize("column", REQUIRED)
+def test_a_missing_column_is_named(tmp_path: Path, column: str) -> None:
+    (found,) = fails(write_table(tmp_path / "t.csv", [{}], without=column))
+    assert found.startswith(f"F:1:1: {column}: found no column {column!r}")
+
+
+def test_a_misspelled_column_is_recognised(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [{}])
+    path.write_text(path.read_text().replace("global_batch", "global_bacth"))
+    assert fails(path) == ["F:1:1: global_batch: found no column 'global_batch'; is it 'global_bacth'?"]
+
+
+def test_text_in_numbers_has_its_place(tmp_path: Path) -> None:
+    path = write_table(
+        tmp_path / "t.csv", [{}, {"tp": "four", "value": "1_000"}, {"layers": "nan", "pp": "1e999"}]
+    )
+    tp, value, layers, pp = (1 + REQUIRED.index(name) for name in ("tp", "value", "layers", "pp"))
+    assert fails(path) == [
+        f"F:3:{tp}: tp: found 'four', expected a number",
+        f"F:3:{value}: value: found '1_000', expected a number",
+        f"F:4:{layers}: layers: found 'nan', expected a number",
+        f"F:4:{pp}: pp: found '1e999', expected a number",
+    ]
+
+
+def test_lines_are_counted_through_quoted_cells(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [{"notes": 'two\nlines, "quoted"'}, {"tp": "x"}])
+    (found,) = fails(path)
+    assert found.startswith("F:4:")
+
+
+def test_marks_blank_lines_and_line_ends(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [{"notes": "a, b"}, {}])
+    plain = read_rows(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n\r\n")
+    marked = read_rows(path)
+    assert [row.cells for row in marked.rows] == [row.cells for row in plain.rows]
+    assert plain.rows[0].cells["notes"] == "a, b"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", "F:1:1: found an empty file, expected column names"),
+        (b"\n\n", "F:1:1: found an empty file, expected column names"),
+        (b"a,b\xff\n", "F:1: found text that is not UTF-8"),
+    ],
+)
+def test_files_that_are_no_table(tmp_path: Path, text: bytes, expected: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(text)
+    assert fails(path) == [expected]
+
+
+def test_no_rows_and_short_rows(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [])
+    assert fails(path) == ["F:1:1: found no rows, expected at least one row"]
+    path.write_text(path.read_text() + "a,b\n")
+    assert fails(path) == [f"F:2:1: found 2 cells, expected {len(REQUIRED) + 3}"]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert fails(tmp_path / "nothing.csv") == ["F: cannot be read: No such file or directory"]
+    assert fails(tmp_path)[0].startswith("F: cannot be read:")
+
+
+def test_a_column_twice_and_many_findings(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [{}])
+    path.write_text(path.read_text().replace("notes", "tp"))
+    assert fails(path) == [f"F:1:{len(REQUIRED) + 1}: tp: found the column again, expected it once"]
+    found = fails(write_table(tmp_path / "u.csv", [{"tp": "x"}] * 50))
+    assert len(found) == 21
+    assert found[-1] == f"{tmp_path / 'u.csv'}: and 30 more like these".replace(str(tmp_path / "u.csv"), "F")
+
+
+def test_row_of_the_tests_is_complete() -> None:
+    assert set(REQUIRED) <= set(ROW)
+    assert math.prod(int(ROW[name]) for name in ("tp", "pp", "cp", "dp")) == int(ROW["n_gpus"])
