@@ -1,8 +1,9 @@
 """Peak memory of a training plan, in named lines that sum to it, for each stage and for the worst one.
 
-Three peaks are told apart: what tensors occupy (``allocated``, as torch.cuda.max_memory_allocated), what the caching
-allocator holds (``reserved``), and what the device is short of (``peak``, as nvidia-smi shows it: with the CUDA
-context and communicators). A plan must fit by the last.
+Peaks are told apart: what tensors occupy (:func:`allocated`, torch.cuda.max_memory_allocated), what the caching
+allocator holds (:func:`reserved`), and what nvidia-smi shows (:func:`device`), which adds the CUDA context and
+communicators. The allocator gives its cache back when memory is short, so a plan fits by less than that
+(:func:`peak`): tensors, the holes between them, and the context.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dse.expressions.tracer import maximum, minimum, quantity, where
 from . import activations, layout, state
 from .layout import Given, yes
 
-__all__ = ["LINES", "allocated", "memory", "peak", "reserved", "stage_memory"]
+__all__ = ["LINES", "MOVING", "allocated", "device", "memory", "peak", "reserved", "stage_memory"]
 
 LINES = (
     "weights",
@@ -76,8 +77,15 @@ def _moving(g: Given, index: Any) -> dict[str, Any]:
     return {**lines, "optimizer_step": maximum(_step_temporaries(g, index) - most, 0)}
 
 
-def stage_memory(g: Given, index: Any) -> dict[str, Any]:
-    """Bytes at the peak of a rank of stage ``index``, by line (:data:`LINES`); they sum to what the device holds."""
+def stage_memory(g: Given, index: Any, *, cache: Any = 1) -> dict[str, Any]:
+    """Bytes at the peak of a rank of stage ``index``, by line (:data:`LINES`).
+
+    Args:
+        g: what is given.
+        index: 0 to PP - 1, or -1 for the last stage.
+        cache: 1 for what nvidia-smi shows, 0 for what the device must have: ``fragmentation`` is then without
+            the blocks that the allocator keeps for later.
+    """
     kept, moving = state.persistent(g, index), _moving(g, index)
     most: Any = 0
     for size in moving.values():
@@ -88,7 +96,7 @@ def stage_memory(g: Given, index: Any) -> dict[str, Any]:
         "optimizer_state": quantity(kept.optimizer_state, "B"),
         **{name: quantity(size, "B") for name, size in moving.items()},
         "workspace": g.runtime.workspace,
-        "fragmentation": quantity(g.runtime.fragmentation * most, "B"),
+        "fragmentation": quantity((g.runtime.fragmentation + cache * g.runtime.cache) * most, "B"),
         "context": g.runtime.context,
     }
     return {name: lines[name] for name in LINES}
@@ -112,21 +120,32 @@ def reserved(g: Given, index: Any) -> Any:
     return _total(stage_memory(g, index), ("context",))
 
 
+def device(g: Given, index: Any) -> Any:
+    """Bytes that nvidia-smi shows of a stage's rank, as long as the device has more."""
+    return _total(stage_memory(g, index))
+
+
 def _stages(g: Given) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The stages one of which is the worst: the first and the last, which hold the embedding and the loss, and the
-    second, which of those between has the most micro-batches in flight and no fewer layers than the others.
+    """The stages one of which is the worst.
+
+    The first and the last hold the embedding and the loss. Of those between, the second has the most micro-batches
+    in flight and no fewer layers.
     """
-    return stage_memory(g, 0), stage_memory(g, 1), stage_memory(g, state.LAST)
+    return (
+        stage_memory(g, 0, cache=0),
+        stage_memory(g, 1, cache=0),
+        stage_memory(g, state.LAST, cache=0),
+    )
 
 
 def peak(g: Given) -> Any:
-    """Bytes of the worst rank, as nvidia-smi shows them."""
+    """Bytes that the worst rank must have."""
     first, second, last = _stages(g)
     return maximum(_total(first), _total(second), _total(last))
 
 
 def memory(g: Given) -> dict[str, Any]:
-    """Bytes of the worst rank by line (:data:`LINES`); they sum to :func:`peak`."""
+    """Bytes that the worst rank must have, by line (:data:`LINES`); they sum to :func:`peak`."""
     first, second, last = _stages(g)
     one, two, three = _total(first), _total(second), _total(last)
     at_first, at_second = (one >= two) & (one >= three), two >= three

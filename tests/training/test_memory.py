@@ -235,10 +235,9 @@ def test_state_never_grows_with_the_zero_stage(framework: str, data: st.DataObje
         for index in {0, lower.pp - 1}:
             assert state.state_bytes(higher, index) <= state.state_bytes(lower, index) * (1 + 1e-12)
             low, high = memory.stage_memory(lower, index), memory.stage_memory(higher, index)
-            named = sum(max(high[name] - low[name], 0) for name in transient) * (
-                1 + higher.runtime.fragmentation
-            )
-            assert sum(high.values()) <= sum(low.values()) + named + 1
+            named = sum(max(high[name] - low[name], 0) for name in transient)
+            around = 1 + higher.runtime.fragmentation + higher.runtime.cache
+            assert sum(high.values()) <= sum(low.values()) + named * around + 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -248,14 +247,15 @@ def test_lines_sum_to_the_peak_of_the_worst_stage(values: dict[str, Any]) -> Non
     lines = memory.memory(g)
     assert tuple(lines) == memory.LINES
     assert all(size >= 0 for size in lines.values())
-    every = [sum(memory.stage_memory(g, index).values()) for index in range(g.pp)]
+    every = [sum(memory.stage_memory(g, index, cache=0).values()) for index in range(g.pp)]
     assert sum(lines.values()) == pytest.approx(memory.peak(g))
     assert memory.peak(g) == pytest.approx(max(every))
     for index in range(g.pp):
         own = memory.stage_memory(g, index)
         kept = own["weights"] + own["gradients"] + own["optimizer_state"]
         assert kept == pytest.approx(state.state_bytes(g, index))
-    assert memory.allocated(g, 0) <= memory.reserved(g, 0) <= every[0]
+    assert memory.allocated(g, 0) <= memory.reserved(g, 0) <= memory.device(g, 0)
+    assert memory.allocated(g, 0) <= every[0] <= memory.device(g, 0)
 
 
 def test_arrays_give_what_numbers_give() -> None:

@@ -42,7 +42,7 @@ def test_constants_say_their_unit_and_where_they_come_from() -> None:
                 assert unit is not None
                 assert unit.dims == parse_unit("B").dims
             assert row["source"]
-            assert 0 <= float(row["fragmentation"]) < 1
+            assert 0 <= float(row["fragmentation"]) + float(row["cache"]) < 0.5
             assert float(row["logit_bytes"]) >= 4
 
 
@@ -65,6 +65,11 @@ INTERN_EVO = [
 """Model, TP, PP, DP, sharding and GiB of a device (InternLM/InternEvo doc/en/train_performance.md, A800)."""
 
 
+def device(g: SimpleNamespace) -> float:
+    """What nvidia-smi shows of the worst stage."""
+    return max(float(memory.device(g, index)) for index in range(g.pp))
+
+
 def errors(pairs: list[tuple[float, float]]) -> float:
     """Median absolute relative error of (predicted, measured)."""
     return statistics.median(abs(predicted / measured - 1) for predicted, measured in pairs)
@@ -76,7 +81,7 @@ def test_intern_evo() -> None:
         g = plan(
             m, sharding=sharding, recompute="full", tp=tp, pp=pp, dp=dp, global_batch=4.0 * dp, runtime=runtime("internevo")
         )  # fmt: skip
-        found.append((memory.peak(g), measured * GIB))
+        found.append((device(g), measured * GIB))
     assert errors(found) <= 0.08
     assert all(abs(predicted / measured - 1) < 0.2 for predicted, measured in found)
 
@@ -92,7 +97,7 @@ def test_bigscience_gpt_52b() -> None:
         m, sharding="zero1", recompute="full", tp=4, pp=16, micro_batch=4.0, global_batch=1024.0, seq_len=1024.0,
         flash=0, runtime=runtime("deepspeed"),
     )  # fmt: skip
-    assert errors([(memory.peak(g), measured * GIB) for measured in (26, 29, 32, 26)]) <= 0.08
+    assert errors([(device(g), measured * GIB) for measured in (26, 29, 32, 26)]) <= 0.08
 
 
 def test_dgx_cloud_reserved_memory_and_state() -> None:
