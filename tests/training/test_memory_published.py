@@ -14,17 +14,17 @@ from dse.spaces.training import memory
 from dse.units import parse_quantity, parse_unit
 from tests.training.memory_plans import GIB, model, plan
 
-CONSTANTS = Path(memory.__file__).with_name("memory_constants.csv")
+CONSTANTS = Path(memory.__file__).with_name("frameworks.csv")
 
 
 def constants() -> dict[str, dict[str, float]]:
     """The shipped constants of each framework."""
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
         return {
-            row["runtime"]: {
+            row["framework"]: {
                 name: parse_quantity(text).value
                 for name, text in row.items()
-                if name not in {"runtime", "source"}
+                if name not in {"framework", "source"}
             }
             for row in csv.DictReader(file)
         }
@@ -42,7 +42,7 @@ def test_constants_say_their_unit_and_where_they_come_from() -> None:
                 assert unit is not None
                 assert unit.dims == parse_unit("B").dims
             assert row["source"]
-            assert 0 <= float(row["fragmentation"]) + float(row["cache"]) < 0.5
+            assert 0 <= float(row["fragmentation"]) < 0.5
             assert float(row["logit_bytes"]) >= 4
 
 

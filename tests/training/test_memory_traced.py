@@ -19,7 +19,7 @@ from dse.spaces.training import memory
 from dse.units import parse_quantity
 from tests.training.memory_plans import RECOMPUTES, SCHEDULES, SHARDINGS, plan
 
-CONSTANTS = Path(memory.__file__).with_name("memory_constants.csv")
+CONSTANTS = Path(memory.__file__).with_name("frameworks.csv")
 
 
 def _table(columns: str, rows: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _table(columns: str, rows: Mapping[str, tuple[float, ...]]) -> dict[str, Any
 
 def _runtimes() -> dict[str, Any]:
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
-        rows = {row.pop("runtime"): row for row in csv.DictReader(file)}
+        rows = {row.pop("framework"): row for row in csv.DictReader(file)}
     units = {"workspace": "B", "context": "B", "source": "text"}
     names = list(rows["megatron"])
     cells = {
@@ -105,9 +105,9 @@ def _catalogued(name: str) -> SimpleNamespace:
 
 def _runtime() -> dict[str, float]:
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
-        row = next(row for row in csv.DictReader(file) if row["runtime"] == "megatron")
+        row = next(row for row in csv.DictReader(file) if row["framework"] == "megatron")
     return {
-        name: parse_quantity(text).value for name, text in row.items() if name not in {"runtime", "source"}
+        name: parse_quantity(text).value for name, text in row.items() if name not in {"framework", "source"}
     }
 
 
