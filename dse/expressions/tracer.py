@@ -13,7 +13,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
-from dse.errors import ExpressionError
+from dse.errors import ExpressionError, nearest
 from dse.expressions.graph import Graph
 from dse.expressions.parser import INTEGER_LIMIT, Scope
 from dse.expressions.types import Type
@@ -168,8 +168,27 @@ class Symbol:
         raise ExpressionError("a cost function is traced once: a value of it cannot be iterated over")
 
 
+class Row:
+    """A row of a table that a computed text names: ``row.column`` is the cell."""
+
+    __slots__ = ("_key", "_name", "_scope")
+
+    def __init__(self, scope: Scope, name: str, key: int) -> None:
+        self._scope, self._name, self._key = scope, name, key
+
+    def __getattr__(self, column: str) -> Symbol:
+        if column.startswith("__"):
+            raise AttributeError(column)
+        table = self._scope.graph.tables[self._name]
+        if column not in table.columns:
+            raise ExpressionError(
+                f"table {table.name!r} has no column {column!r}{nearest(column, table.columns)}"
+            )
+        return Symbol(self._scope, self._scope.graph.cell(table.name, column, (self._key,)))
+
+
 class TableSymbol:
-    """A table keyed by dimensions, read as ``table[key, ...]``."""
+    """A table: ``table[key, ...]`` is a cell of one that has keys, ``table[text].column`` one of a table of rows."""
 
     __slots__ = ("_name", "_scope")
 
@@ -177,7 +196,10 @@ class TableSymbol:
         self._scope = scope
         self._name = name
 
-    def __getitem__(self, keys: Operand | tuple[Operand, ...]) -> Symbol:
+    def __getitem__(self, keys: Operand | tuple[Operand, ...]) -> Any:
+        rows = self._scope.graph.tables.get(self._name)
+        if rows is not None and not rows.keyed and isinstance(keys, Symbol | str):
+            return Row(self._scope, self._name, node_of(keys, self._scope))
         table = self._scope.table(self._name)
         given = keys if isinstance(keys, tuple) else (keys,)
         if len(given) != len(table.axes):

@@ -53,12 +53,13 @@ def trace(
     model = building.declaration.model
     metrics: dict[str, Metric] = {}
     wanted = [n for n, m in model.metrics.items() if m.expr is None and not m.measured]
+    sums = [n for n, m in model.metrics.items() if m.parts and m.expr == " + ".join(m.parts)]
     for name in wanted:
         if name not in returned:
             hint = nearest(name, returned)
             building.report_key(("metrics", name), f"the cost function does not return it{hint}")
     for name, value in returned.items():
-        if model.metrics and name not in wanted:
+        if model.metrics and name not in wanted and name not in sums:
             hint = nearest(name, wanted)
             building.report(_PATH, f"the cost function returns {name!r}, no metric without expr{hint}")
             continue
