@@ -1,0 +1,90 @@
+"""Designs and measurements as the command line gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dse.problem import Design, Problem
+
+__all__ = ["complete", "numbers", "value_of"]
+
+
+def numbers(problem: Problem, given: dict[str, str]) -> dict[str, float]:
+    """Measured metrics in base units, from their texts: of all of them, or of none.
+
+    Raises:
+        InputError: a metric is unknown, computed or left out, or its value is no number in its unit.
+    """
+    from dse.errors import InputError, nearest
+    from dse.study.measure import Failed, read_metrics
+
+    known = [name for name, metric in problem.metrics.items() if metric.measured]
+    for name in given:
+        if name not in known:
+            raise InputError(f"{name!r} is no measured metric{nearest(name, known)}")
+    missing = [name for name in known if name not in given]
+    if given and missing:
+        raise InputError(f"no value for {', '.join(missing)}; every measured metric needs one")
+    try:
+        return read_metrics(problem, given) if given else {}
+    except Failed as error:
+        raise InputError(str(error)) from None
+
+
+def complete(problem: Problem, given: dict[str, str], team: str | None) -> Design:
+    """The design of these values, filled in where only one value is possible.
+
+    Raises:
+        InputError: an unknown dimension or value, or dimensions without a value.
+    """
+    from dse.errors import InputError
+    from dse.problem import shown
+
+    for name in given:
+        problem.dimension(name)
+    hull = [None] * len(problem.dimensions) if problem.continuous else problem.team(team).hull(problem.sizes)
+    design: Design = {}
+    missing: list[str] = []
+    for dimension, allowed in zip(problem.dimensions, hull, strict=True):
+        if dimension.name in given:
+            design[dimension.name] = value_of(problem, dimension.name, given[dimension.name])
+        elif allowed is not None and team is not None and len(allowed) == 1:
+            design[dimension.name] = dimension.values[allowed[0]]
+        elif dimension.when is not None and not missing and not _active(problem, dimension.when, design):
+            design[dimension.name] = dimension.values[dimension.otherwise]
+        if dimension.name not in design:
+            missing.append(dimension.name)
+    if missing:
+        examples = []
+        for name in missing:
+            found = problem.dimension(name)
+            examples.append(f"{name}={shown(found.values[0], found.unit) if found.values else '...'}")
+        raise InputError(f"no value for {', '.join(missing)}; add for example {' '.join(examples)}")
+    return design
+
+
+def _active(problem: Problem, when: int, design: Design) -> bool:
+    """Whether a conditional dimension is active; one that cannot be decided counts as active."""
+    from dse.evaluation import evaluate_nodes
+
+    return evaluate_nodes(problem, design, [when])[when] is not False
+
+
+def value_of(problem: Problem, name: str, text: str) -> float | bool | str:
+    """The value of a dimension given as text; of a continuous one, a number within its ends."""
+    from dse.errors import InputError
+    from dse.units import format_value, parse_quantity
+
+    dimension = problem.dimension(name)
+    if dimension.interval is None:
+        return dimension.values[problem.digit(name, text)]
+    quantity = parse_quantity(text)
+    low, high = dimension.interval.low, dimension.interval.high
+    if (quantity.unit and quantity.unit.dims) != (dimension.unit and dimension.unit.dims):
+        wanted = f"a quantity in {dimension.unit.text}" if dimension.unit else "a number without a unit"
+        raise InputError(f"dimension {name!r} needs {wanted}, but got {text!r}")
+    if not low <= quantity.value <= high:
+        ends = f"{format_value(low, dimension.unit)} to {format_value(high, dimension.unit)}"
+        raise InputError(f"dimension {name!r} must be from {ends}, but got {text!r}")
+    return quantity.value
