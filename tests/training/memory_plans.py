@@ -45,7 +45,7 @@ SCHEDULES = {
 }
 RUNTIME = {
     "eager": 0, "norm_copy": 0, "logit_bytes": 6, "unfused_gradient": 0, "workspace": 0.1 * GIB,
-    "fragmentation": 0.2, "context": 2 * GIB, "step": 0,
+    "fragmentation": 0.05, "cache": 0.15, "context": 2 * GIB, "step": 0,
 }  # fmt: skip
 
 

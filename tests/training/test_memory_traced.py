@@ -32,7 +32,7 @@ def _table(columns: str, rows: Mapping[str, tuple[float, ...]]) -> dict[str, Any
 def _runtimes() -> dict[str, Any]:
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
         rows = {row.pop("framework"): row for row in csv.DictReader(file)}
-    units = {"workspace": "B", "context": "B", "source": "text"}
+    units = {"workspace": "B", "context": "B", "plans": "text", "source": "text"}
     names = list(rows["megatron"])
     cells = {
         key: [text if units.get(name) else float(text) for name, text in row.items()]
@@ -107,7 +107,9 @@ def _runtime() -> dict[str, float]:
     with CONSTANTS.open(encoding="utf-8", newline="") as file:
         row = next(row for row in csv.DictReader(file) if row["framework"] == "megatron")
     return {
-        name: parse_quantity(text).value for name, text in row.items() if name not in {"framework", "source"}
+        name: parse_quantity(text).value
+        for name, text in row.items()
+        if name not in {"framework", "plans", "source"}
     }
 
 
