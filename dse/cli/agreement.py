@@ -68,10 +68,8 @@ def write(path: Path, text: str) -> None:
 def _table_lines(table: Table) -> list[str]:
     kinds = [kind for _, kind in table.columns]
     names = [name.replace("_", " ") for name, _ in table.columns]
-    rows = [
-        names,
-        *([_shown(cell, kind) for cell, kind in zip(row, kinds, strict=True)] for row in table.rows),
-    ]
+    shown = table.rows[: table.shown]
+    rows = [names, *([_shown(cell, kind) for cell, kind in zip(row, kinds, strict=True)] for row in shown)]
     right = {at for at, kind in enumerate(kinds) if kind != "text"}
     lines = (
         wrapped(rows, right=right, indent=2, header=True)

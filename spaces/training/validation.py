@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, nearest
+from dse.errors import InputError, SpaceError, nearest
 from dse.study.agreement import Calibration, Cell, Report, Table, Validation
 from dse.study.measurements import Measurements, read_measurements
 
@@ -20,7 +20,15 @@ from .measured.memory_scores import absolute, memory_tables, relative, score_mem
 from .measured.predictions import predict_memory, predict_times
 from .measured.row import Row
 from .measured.scores import Scores, bounds, predicted_value, score
-from .measured.tables import bounds_table, counts_table, group_table, overall, repeats_table, sweep_table
+from .measured.tables import (
+    bounds_table,
+    counts_table,
+    flagged_table,
+    group_table,
+    overall,
+    repeats_table,
+    sweep_table,
+)
 from .rows import Rows, read_rows
 
 __all__ = ["PUBLISHED", "PUBLISHED_MEMORY", "calibrate", "validate"]
@@ -97,11 +105,8 @@ def time_tables(rows: Rows, times: Predicted, by: Sequence[str]) -> list[Table]:
         tables.append(sweep_table("plan_sweeps", exact.plan, rows.rows, firsts))
     mixture = score(rows.rows, times, "mixture")
     tables.append(group_table("mixture", "Mixtures of experts (apart)", mixture.groups))
-    for kind, title in (
-        ("bounds", "Rows whose plan is open: measured values within the predictions' ends"),
-        ("flagged", "Flagged rows (apart)"),
-    ):
-        tables.append(bounds_table(kind, title, bounds(rows.rows, times, kind), rows.rows))
+    tables.append(bounds_table(bounds(rows.rows, times), rows.rows))
+    tables.append(flagged_table(bounds(rows.rows, times, "flagged"), rows.rows))
     tables.append(repeats_table(rows.rows))
     return [table for table in tables if table.rows]
 
@@ -113,9 +118,7 @@ def calibrate(request: Calibration) -> Report:
         SpaceError: a file cannot be read as such a table.
         InputError: there are too few rows to fit.
     """
-    from dse.spaces.training import calibration
-
-    rows, given = read_rows(request.data), load_given()
+    rows = read_rows(request.data)
     usable = [row for row in rows.rows if row.kind == "exact"]
     if len(usable) < ROWS_NEEDED:
         reasons = "; ".join(f"{count} {reason}" for reason, count in rows.reasons().items())
@@ -123,28 +126,29 @@ def calibrate(request: Calibration) -> Report:
             f"{request.data}: a calibration needs at least {ROWS_NEEDED} dense, fully configured rows, but got "
             f"{len(usable)} of {len(rows.rows)}" + (f" (skipped: {reasons})" if reasons else "")
         )
-    files = {"gemm": request.gemm, "comm": request.comm}
+    from dse.spaces.training import calibration
+
+    given, files = load_given(), {"gemm": request.gemm, "comm": request.comm}
     before = score(rows.rows, predict_times(rows.rows, given, ("exact",)))
     fitted: Columns = calibration.fit(rows, **files)
     after = score(rows.rows, predict_times(rows.rows, given, ("exact",), fitted))
     scores: dict[str, Cell] = {f"before_{name}": cell for name, cell in overall(before).items()}
     scores |= {f"after_{name}": cell for name, cell in overall(after).items()}
-    tables = [
-        counts_table(rows.rows),
-        _compared("in_sample", "Before and after, mean error by source", before, after),
-    ]
+    tables = [counts_table(rows.rows)]
+    held = apart = left = None
     if request.leave_out:
         held, apart, left = left_out(
             rows, given, lambda source: calibration.fit(rows, without=source, **files)
         )
-        scores["left_out_macro"], scores["left_out_apart_macro"] = held.macro, apart.macro
+        scores |= {f"left_out_{name}": cell for name, cell in overall(held).items() if "macro" in name}
         scores |= {
-            "left_out_scale_spearman": left.scale_rank,
-            "left_out_plan_spearman": left.plan_rank,
-            "left_out_plan_regret": left.plan_regret,
+            f"left_out_{name}": cell for name, cell in overall(left).items() if "_s" in name or "_r" in name
         }
+        scores |= {"left_out_apart_macro": apart.macro}
+    tables += _compared(before, after, held, apart, left)
+    if held and apart:
         tables.append(group_table("left_out", "Each source left out of the fit and predicted", held.groups))
-        title = "Left out, and no other source has that GPU generation (no bar)"
+        title = "Left out, where no other source has that GPU generation (no bar)"
         tables.append(group_table("left_out_apart", title, apart.groups))
     tables.append(_efficiencies(fitted))
     text = calibration.written(fitted, rows, **files)
@@ -186,8 +190,11 @@ def left_out(rows: Rows, given: Given, fit: Any) -> tuple[Scores, Scores, Scores
 
 def _is_memory(path: Path) -> bool:
     """Whether a table's metrics are all of memory."""
-    table = read_measurements(path, required=("metric",), numbers=())
     known = {*MEASURED, *FORMULAS, "oom"}
+    try:
+        table = read_measurements(path, required=("metric",), numbers=())
+    except SpaceError:  # reading it as a table of times will say everything that is wrong
+        return False
     return all(record.cells["metric"] in known for record in table.records)
 
 
@@ -234,11 +241,30 @@ def _summary(scores: Scores) -> Table:
     return Table("summary", "Error of the predicted figures", columns, tuple(rows), (note,))
 
 
-def _compared(name: str, title: str, before: Scores, after: Scores) -> Table:
-    old, new = before.sources, after.sources
-    rows: list[tuple[Cell, ...]] = [(old.get(source), found, source) for source, found in new.items()]
-    rows.append((before.macro, after.macro, "macro mean"))
-    return Table(name, title, (("before", "percent"), ("after", "percent"), ("source", "text")), tuple(rows))
+def _compared(
+    before: Scores, after: Scores, held: Scores | None, apart: Scores | None, left: Scores | None
+) -> list[Table]:
+    """Figures with the shipped efficiencies, with the fitted ones, and of sources that were left out of the fit."""
+    tried = [("before", before), ("after", after), *([("left_out", held)] if held else [])]
+    rows: list[tuple[Cell, ...]] = [(*(one.macro for _, one in tried), "macro mean error")]
+    if apart and apart.runs:
+        rows.append(
+            (None, None, apart.macro, "macro mean error, where no other source has the GPU generation")
+        )
+    ranked = [before, after, *([left] if left else [])]
+    rows.append((*(one.plan_regret for one in ranked), "median regret of plan sweeps"))
+    rows += [(*(one.sources.get(source) for _, one in tried), source) for source in after.sources]
+    ranks: list[tuple[Cell, ...]] = [
+        (*(one.scale_rank for one in ranked), f"scale sweeps ({len(after.scale)})"),
+        (*(one.plan_rank for one in ranked), f"plan sweeps ({len(after.plan)})"),
+    ]
+    names = [name for name, _ in tried]
+    errors = (*((name, "percent") for name in names), ("figure", "text"))
+    numbers = (*((name, "number") for name in names), ("sweeps", "text"))
+    return [
+        Table("calibration", "Mean errors; of a source, the mean over its groups", errors, tuple(rows)),
+        Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
+    ]
 
 
 def _efficiencies(fitted: Columns) -> Table:

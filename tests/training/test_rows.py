@@ -43,7 +43,7 @@ def test_a_plan_in_the_names_of_the_space(read: Read) -> None:
         {
             "framework": "megatron", "tp": 4.0, "pp": 1.0, "cp": 1.0, "ep": 1.0, "dp": 16.0, "micro_batch": 4.0,
             "sequence_parallel": False, "schedule": "1f1b", "chunks": 1.0, "cp_kind": "ring", "expert_tp": False,
-            "dispatch": "dropless", "sharding": "ddp", "shard_group": 0.0, "optimizer": "adam", "attention": "flash",
+            "dispatch": "dropless", "sharding": "ddp", "shard_group": 0.0, "optimizer": "adam", "attention": "flash3",
             "runtime": "megatron", "placement": "tp-cp-dp-pp", "overlap_dp": False, "overlap_tp": False,
             "edges": "even", "recompute": "full", "recompute_block": 1.0, "format": "bf16",
         },
@@ -71,13 +71,18 @@ def test_a_plan_in_the_names_of_the_space(read: Read) -> None:
             {"sharding": "fsdp2", "framework": "torchtitan"},
         ),
         ({"zero_stage": "2", "sharding": "FSDP SHARD_GRAD_OP"}, {"sharding": "fsdp2-resident"}),
+        (
+            {"zero_stage": "3", "sharding": "FSDP FULL_SHARD", "precision": "bf16 (PURE)"},
+            {"sharding": "fsdp-half"},
+        ),
+        ({"precision": "fp16"}, {"sharding": "ddp-half"}),
         ({"zero_stage": "3", "sharding": "FSDP2 group=8"}, {"sharding": "hsdp", "shard_group": 8.0}),
         ({"zero_stage": "3", "sharding": "FSDP2 group=16"}, {"sharding": "fsdp2", "shard_group": 0.0}),
         ({"zero_stage": "0", "sharding": "DDP (Megatron-DeepSpeed)"}, {"sharding": "zero0"}),
         ({"zero_stage": "3", "sharding": "ZeRO-3"}, {"sharding": "zero3", "framework": "deepspeed"}),
         (
             {"source": "InternEvo", "zero_stage": "1", "sharding": "ZeRO-1 over 8 ranks"},
-            {"sharding": "zero1", "shard_group": 8.0, "runtime": "internevo"},
+            {"sharding": "zero1-broadcast", "shard_group": 8.0, "runtime": "internevo"},
         ),
         ({"recompute": "selective"}, {"recompute": "attention"}),
         ({"precision": "bf16 (PURE: params/grads/reduce bf16)"}, {"format": "bf16"}),

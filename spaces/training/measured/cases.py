@@ -142,7 +142,8 @@ class Cases:
 
 
 def columns(names: Sequence[str], table: Mapping[str, Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-    """The columns of a table's rows, one cell for each name; a missing number is NaN.
+    """The columns of a table's rows, one cell for each name; a missing number is NaN. Lists
+    of texts, which only rules read, are left out.
 
     Raises:
         KeyError: the table has no such row.
@@ -155,6 +156,8 @@ def columns(names: Sequence[str], table: Mapping[str, Mapping[str, Any]]) -> dic
     found: dict[str, NDArray[Any]] = {}
     for column in table[used[0]] if used else ():
         cells = [table[name].get(column) for name in used]
+        if any(isinstance(cell, tuple) for cell in cells):
+            continue  # lists of texts are for rules
         if all(isinstance(cell, bool) for cell in cells):
             whole = np.array(cells, bool)
         elif any(isinstance(cell, str) for cell in cells):

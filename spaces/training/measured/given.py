@@ -15,10 +15,7 @@ from .cases import TABLE_DIMENSIONS, Cases, Namespace
 
 __all__ = ["Given", "given", "load_given"]
 
-ALIASES = {
-    "format": {"fp16": "bf16", "mxfp8": "fp8", "nvfp4": "fp8"},
-    "attention": {"unfused": "eager"},
-}
+ALIASES = {"format": {"fp16": "bf16", "mxfp8": "fp8"}}
 """Rows that stand in for others where the space has no row of its own."""
 
 Columns = Mapping[str, Mapping[str, Any]]
@@ -69,12 +66,19 @@ def given(problem: Problem) -> Given:
             own = tables[name]
             tables[name] = {alias: own[row] for alias, row in aliases.items() if row in own} | own
     inputs = problem.inputs
-    cluster = _rows(graph.tables["clusters"]).get("standard", {}) if "clusters" in graph.tables else {}
-    taken = {"model", "hardware", "cluster", "efficiency", "n_gpus", "global_batch", "seq_len", "framework"}
+
+    def named(name: str) -> dict[str, dict[str, Any]]:
+        """The rows of the table that an input names one of."""
+        table = inputs[name].table
+        return _rows(graph.tables[table]) if table else {}
+
+    tables["runtime"] = named("framework")
+    cluster = named("cluster").get("standard", {})
+    taken = {"n_gpus", "global_batch", "seq_len"}
     return Given(
         tables,
-        _rows(graph.tables["hardware"]),
-        _rows(graph.tables["efficiency"]) if "efficiency" in graph.tables else {},
+        named("hardware"),
+        _rows(graph.tables["efficiency"]),
         {name: cell for name, cell in cluster.items() if name not in {"hardware", "source", "node", "nic"}},
         {name: one.value for name, one in inputs.items() if name not in taken and one.table is None},
     )

@@ -193,7 +193,7 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
         "attention": attention_of(cells),
         "runtime": runtime_of(cells),
         "placement": "tp-cp-dp-pp",
-        "overlap_dp": modern or sharding in {"fsdp2", "fsdp2-resident", "hsdp", "zero3"},
+        "overlap_dp": modern or sharding.startswith(("fsdp", "hsdp", "zero3")),
         "overlap_tp": modern and tp > 1,
         "edges": _edges(model["layers"], pp * (vpp if pp > 1 else 1)) if pp > 1 else "even",
     }  # fmt: skip
@@ -205,17 +205,21 @@ def runtime_of(cells: Mapping[str, str]) -> str:
     if "internevo" in source:
         return "internevo"
     if "llm-foundry" in source or "litgpt" in source:
-        return "torch-eager"
+        return "fsdp"
     return framework_of(cells)
 
 
 def attention_of(cells: Mapping[str, str]) -> str:
-    """``flash`` where the kernel keeps no s x s scores, else ``unfused``: what notes say, or the era of fp16."""
-    notes = cells.get("notes", "").casefold()
-    if "flash" in notes:
-        return "flash"
+    """The attention kernel: ``unfused`` keeps s x s scores, ``flash`` is FlashAttention-2, ``flash3`` later ones.
+
+    What the notes say, else the era: fp16 runs had none, and recipes of NVIDIA's take cuDNN's.
+    """
+    notes, source = cells.get("notes", "").casefold(), cells.get("source", "").casefold()
+    fused = "flash" in notes
     old = cells["precision"] == "fp16" or "attention-backend=unfused" in notes or "impl=local" in notes
-    return "unfused" if old else "flash"
+    if old and not fused:
+        return "unfused"
+    return "flash" if fused or "internevo" in source else "flash3"
 
 
 def _is_modern(cells: Mapping[str, str]) -> bool:
@@ -243,13 +247,20 @@ def _sharding(cells: Mapping[str, str], framework: str, layout: Mapping[str, flo
     if "megatron-fsdp" in told or ("fsdp" in told and framework == "megatron"):
         return "megatron-fsdp", group
     if "fsdp" in told:
+        half = "pure" in cells["precision"].casefold()  # gradients are reduced in two bytes
         if "grad_op" in told or stage == "2":
-            return "fsdp2-resident", group
-        return ("hsdp" if group else "fsdp2"), group
+            return ("fsdp-half-resident" if half else "fsdp2-resident"), group
+        return ("hsdp" if group else "fsdp-half" if half else "fsdp2"), group
     if "distributed optimizer" in told:
         return "distributed-optimizer", group
     if framework == "deepspeed":
-        return f"zero{stage or '0'}", group
+        name = f"zero{stage or '0'}"
+        broadcasts = name == "zero1" and "internevo" in cells.get("source", "").casefold()
+        return ("zero1-broadcast" if broadcasts else name), group
     if not told and not stage:
         return "distributed-optimizer", 0.0
-    return {"": "ddp", "0": "ddp", "1": "distributed-optimizer"}.get(stage, "megatron-fsdp"), group
+    if stage in {"", "0"}:
+        return (
+            "ddp-half" if cells["precision"] == "fp16" else "ddp"
+        ), group  # fp16 gradients were reduced as such
+    return ("distributed-optimizer" if stage == "1" else "megatron-fsdp"), group

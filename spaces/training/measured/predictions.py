@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.spaces.training.memory import stage_memory
-from dse.spaces.training.state import held
+from dse.spaces.training.state import LAST, held
 
 from .cases import Cases
 from .given import Given
@@ -58,17 +58,17 @@ def predict_memory(rows: Sequence[MemoryRow], given: Given) -> dict[int, list[fl
     reserved = np.array([row.target == "reserved" for row in own])
     last = np.array([row.last_stage for row in own])
     frozen = np.array([row.reason == FROZEN for row in own])
+    oom = np.array([row.kind == "oom" for row in own])
     with np.errstate(all="ignore"):
         g = given.namespace(cases)
-        stages = [np.zeros(len(cases)), np.minimum(1.0, g.pp - 1.0), g.pp - 1.0]
         peaks = []
-        for stage in stages:
-            lines = stage_memory(g, stage)
+        for stage in (0, 1, LAST):
+            # whether a run fits is asked of what it must have, without what the allocator keeps for later
+            lines = stage_memory(g, stage, cache=np.where(oom, 0.0, 1.0))
             whole = sum(np.broadcast_to(line, len(cases)) for line in lines.values())
             # a frozen base model keeps its weights in two bytes, and neither gradients nor states of them
             states = lines["weights"] + lines["gradients"] + lines["optimizer_state"]
-            kept = 2.0 * held(g, stage).total
-            whole = np.where(frozen, whole - states + kept, whole)
+            whole = np.where(frozen, whole - states + 2.0 * held(g, stage).total, whole)
             outside = np.where(device, 0.0, lines["context"])
             outside = outside + np.where(device | reserved, 0.0, lines["fragmentation"])
             peaks.append(whole - outside)

@@ -13,7 +13,15 @@ from dse.study.scoring import Errors, Sweep, collapse, median
 from .row import Row
 from .scores import LEAST_PLANS, LEAST_SCALE, Bound, Scores
 
-__all__ = ["bounds_table", "counts_table", "group_table", "overall", "repeats_table", "sweep_table"]
+__all__ = [
+    "bounds_table",
+    "counts_table",
+    "flagged_table",
+    "group_table",
+    "overall",
+    "repeats_table",
+    "sweep_table",
+]
 
 ERRORS = (
     ("rows", "count"), ("mean", "percent"), ("median", "percent"), ("bias", "percent"), ("p90", "percent"),
@@ -112,7 +120,7 @@ def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: 
         cells: list[Cell] = [len(sweep.members), sweep.rank]
         found.append((*cells, *([sweep.regret] if plans else []), ", ".join(told)))
     ranks = [sweep.rank for sweep in sweeps]
-    note = f"{len(sweeps)} sweeps; median rank correlation {_number(median(ranks))}"
+    note = f"{_count(len(sweeps), 'sweep')}; median rank correlation {_number(median(ranks))}"
     if undefined := ranks.count(None):
         note += f" ({undefined} undefined: constant)"
     if plans:
@@ -126,7 +134,22 @@ def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: 
     return Table(name, title, columns, tuple(found), (note,), SHOWN)
 
 
-def bounds_table(name: str, title: str, bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
+def flagged_table(bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
+    """Flagged rows by what is wrong with them: how far the measured value lies from the (nearest) prediction."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for bound in bounds:
+        row = rows[bound.row]
+        found.setdefault((row.reason, row.cells["source"]), []).append(bound.outside)
+    told = tuple(
+        (len(away), median([abs(one) for one in away]), median(away), f"{reason} ({source})")
+        for (reason, source), away in found.items()
+    )
+    columns = (("rows", "count"), ("median", "percent"), ("signed", "percent"), ("flag", "text"))
+    note = "signed: the measured value over the nearest prediction, less 1"
+    return Table("flagged", "Flagged rows (apart)", columns, told, (note,))
+
+
+def bounds_table(bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
     """By source: how many measured values lie within the predictions' range, and how far outside the others do."""
     by_source: dict[str, list[Bound]] = {}
     for bound in bounds:
@@ -149,7 +172,8 @@ def bounds_table(name: str, title: str, bounds: Sequence[Bound], rows: Sequence[
         ("rows", "count"), ("inside", "count"), ("outside_median", "percent"), ("outside_worst", "percent"),
         ("width", "percent"), ("source", "text"),
     )  # fmt: skip
-    return Table(name, title, columns, tuple(found))
+    title = "Rows whose plan is open: measured values within the predictions' ends"
+    return Table("bounds", title, columns, tuple(found))
 
 
 def repeats_table(rows: Sequence[Row]) -> Table:
@@ -173,10 +197,14 @@ def repeats_table(rows: Sequence[Row]) -> Table:
         ("configuration", "text"),
     )
     note = (
-        f"{len(repeated)} configurations were measured more than once; each counts once, with its median. "
+        f"Measured more than once: {_count(len(repeated), 'configuration')}; each counts once, with its median. "
         f"Listed: largest over smallest above {SPREAD}."
     )
     return Table("repeats", "Repeated configurations", columns, tuple(found), (note,))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _whole(text: str) -> str:
