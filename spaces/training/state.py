@@ -232,7 +232,8 @@ def persistent(g: Given, index: Any) -> State:
     """Weights, gradients and optimizer state of a rank, by the bytes per parameter of the plan's sharding.
 
     ZeRO stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights (Rajbhandari 1910.02054
-    section 5); the bytes are the framework's (Megatron 18, DeepSpeed 20).
+    section 5); the bytes are the framework's (Megatron 18, DeepSpeed 20). 8-bit formats change none of them: a
+    weight and its transpose take as much as one in bf16 (Megatron with --fp8-param-gather).
     """
     s, own = g.sharding, held(g, index)
     one, two = yes(s.stage >= 1), yes(s.stage >= 2)
