@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.expressions.tracer import log2, maximum, minimum, quantity, where
+
 from .layout import Given
 
 __all__ = ["Group", "all_gather", "all_reduce", "all_to_all", "group", "ring_latency", "send"]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, quantity, where
-from ..catalog import architecture
+from dse.spaces.catalog import architecture
+
 from .layout import Given, expert_tp, tokens, yes
 
 __all__ = ["Head", "Layer", "half_rate", "head", "layer", "optimizer_step"]
@@ -167,7 +168,9 @@ def _elementwise(g: Given) -> Any:
     wide = (1.0 - share) * m.ffn + share * (m.top_k * m.expert_ffn + m.shared_ffn)
     passes = where(m.gated > 0, g.runtime.glu_passes, 2.0)
     turned = yes(m.positions < 1) * m.gated * g.runtime.rope_passes
-    values = NORM_VALUES * m.hidden / whole + (passes * wide + turned * (m.heads + m.kv_heads) * m.head_dim) / g.tp
+    values = (
+        NORM_VALUES * m.hidden / whole + (passes * wide + turned * (m.heads + m.kv_heads) * m.head_dim) / g.tp
+    )
     inputs = 2.0 * m.hidden / whole + (m.heads * m.head_dim + wide) / g.tp
     return quantity(tokens(g) * (2.0 * values + 4.0 * g.format.eight * inputs), "B") / _memory_rate(g)
 

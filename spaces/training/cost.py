@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from dse.expressions.tracer import ceil, quantity, where
-from ..catalog import architecture
+from dse.spaces.catalog import architecture
+
 from . import flops, memory, step
 from .layout import Given
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse.expressions.tracer import maximum, where
-from ..catalog import architecture
+from dse.spaces.catalog import architecture
+
 from .compute import half_rate
 from .layout import Given
 
@@ -41,7 +42,10 @@ def extra_flops(g: Given) -> dict[str, Any]:
     """
     m, r, tokens = g.model, g.recompute, _tokens(g)
     layers, moe = m.layers, m.moe_layers
-    mlp = 2.0 * ((layers - moe) * architecture.mlp_parameters(m) + moe * (m.top_k * architecture.expert_parameters(m) + architecture.shared_parameters(m)))
+    mlp = 2.0 * (
+        (layers - moe) * architecture.mlp_parameters(m)
+        + moe * (m.top_k * architecture.expert_parameters(m) + architecture.shared_parameters(m))
+    )
     every = architecture.forward_flops(m, g.seq_len, _causal(g), g.attention_share) - 2.0 * m.hidden * m.vocab
     again = where(r.full > 0, every, r.attention * layers * _attention(g) / layers + r.mlp * mlp)
     rows = architecture.padded_vocab(m, g.tp) - m.vocab

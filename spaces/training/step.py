@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.expressions.tracer import maximum, where
+
 from . import compute, layout, state, traffic
 from .layout import Given, yes
 

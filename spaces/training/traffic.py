@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, where
+
 from . import layout, state
 from .communication import all_gather, all_reduce, all_to_all, group, ring_latency, send
 from .layout import Given, yes
@@ -41,14 +42,16 @@ def stages_apart(g: Given) -> Any:
 
 def tensor_parallel(g: Given) -> Any:
     """Seconds of one forward pass of a layer: two all-reduces of tokens x h activations (Shoeybi 1909.08053
-    section 3), or two all-gathers and two reduce-scatters with sequence parallelism (Korthikanti 4.2.2)."""
+    section 3), or two all-gathers and two reduce-scatters with sequence parallelism (Korthikanti 4.2.2).
+    """
     to, size = group(g, g.tp, 1.0), 2.0 * layout.tokens(g) * g.model.hidden
     return where(g.sequence_parallel, 4.0 * all_gather(to, size), 2.0 * all_reduce(to, size))
 
 
 def context_parallel(g: Given) -> Any:
     """Seconds of one forward pass of a layer: keys and values around a ring (Liu 2310.01889), or the
-    all-to-alls of queries, keys, values and outputs (Ulysses, 2309.14509)."""
+    all-to-alls of queries, keys, values and outputs (Ulysses, 2309.14509).
+    """
     m, to = g.model, group(g, g.cp, context_apart(g))
     token = 2.0 * g.micro_batch * g.seq_len * m.head_dim
     keys = 2.0 * maximum(m.kv_heads / g.tp, 1.0)

@@ -193,7 +193,7 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
         "attention": attention_of(cells),
         "runtime": runtime_of(cells),
         "placement": "tp-cp-dp-pp",
-        "overlap_dp": modern or sharding.startswith(("fsdp", "hsdp", "zero3")),
+        "overlap_dp": modern or sharding.startswith(("fsdp", "hsdp")),
         "overlap_tp": modern and tp > 1,
         "edges": _edges(model["layers"], pp * (vpp if pp > 1 else 1)) if pp > 1 else "even",
     }  # fmt: skip

@@ -1,0 +1,116 @@
+"""What the efficiencies of a GPU generation are expected to be before training runs are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dse.study.measurements import Measurements, read_measurements
+
+__all__ = ["EXPECTED", "Parameter", "expectations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An efficiency: its usual value, how far it may stray (as logit or logarithm), and what kind of number it is."""
+
+    value: float
+    spread: float
+    share: bool = True
+    seconds: bool = False
+
+
+EXPECTED: Mapping[str, Parameter] = {
+    "gemm": Parameter(0.75, 0.3),
+    "gemm_half": Parameter(150.0, 0.4, share=False),
+    "fp8": Parameter(0.55, 0.3),
+    "attention": Parameter(0.4, 0.3),
+    "memory": Parameter(0.8, 0.3),
+    "link": Parameter(0.75, 0.4),
+    "nic": Parameter(0.75, 0.5),
+    "link_latency": Parameter(5e-6, 0.7, share=False, seconds=True),
+    "nic_latency": Parameter(8e-6, 0.7, share=False, seconds=True),
+    "overlap": Parameter(0.7, 0.8),
+    "launch": Parameter(20e-6, 0.5, share=False, seconds=True),
+    "step_overhead": Parameter(0.03, 0.8, share=False, seconds=True),
+}
+"""``gemm``, ``fp8``, ``attention``: share of the dense peak of large multiplications in 16 and in 8 bits and of fused
+attention. ``gemm_half``: dimension at which a multiplication takes twice as long. ``memory``, ``link``, ``nic``: share
+of bandwidth. ``link_latency``, ``nic_latency``: one step of a ring. ``overlap``: share of computing that can hide
+communication. ``launch``: one kernel. ``step_overhead``: the framework's own time of a step."""
+
+
+def expectations(gemm: Path | None = None, comm: Path | None = None) -> dict[str, dict[str, float]]:
+    """Expected values by generation that kernel measurements give.
+
+    Args:
+        gemm: matrix multiplications with columns gpu, dtype, m, n, k, time_us and peak_tflops.
+        comm: collectives with columns gpu, collective, n_gpus, n_nodes and time_us.
+
+    Raises:
+        SpaceError: a file cannot be read as such a table.
+    """
+    found: dict[str, dict[str, float]] = {}
+    if gemm is not None:
+        table = read_measurements(
+            gemm, required=("gpu", "dtype", "m", "n", "k", "time_us"), numbers=("m", "n", "k", "time_us")
+        )
+        for generation, value in _halves(table).items():
+            found.setdefault(generation, {})["gemm_half"] = value
+    if comm is not None:
+        table = read_measurements(
+            comm,
+            required=("gpu", "collective", "n_gpus", "n_nodes", "time_us"),
+            numbers=("n_gpus", "n_nodes", "time_us"),
+        )
+        for generation, value in _steps(table).items():
+            found.setdefault(generation, {})["link_latency"] = value
+    return found
+
+
+GENERATIONS = {"V100": "volta", "A100": "ampere", "H100": "hopper", "H200": "hopper", "B200": "blackwell"}
+"""The generation of a GPU by what its name begins with."""
+
+LARGE = 512.0
+"""Rows of a multiplication from which it is bound by computing, as in training."""
+
+
+def _generation(name: str) -> str | None:
+    return next((found for start, found in GENERATIONS.items() if name.startswith(start)), None)
+
+
+def _halves(table: Measurements) -> dict[str, float]:
+    """The ``half`` that fits 16-bit multiplications best in time = FLOPs / (share x peak) x prod (1 + half / size)."""
+    sizes: dict[str, list[tuple[float, ...]]] = {}
+    for record in table.records:
+        generation = _generation(record.cells["gpu"])
+        shape = tuple(record.numbers.get(name, float("nan")) for name in ("m", "n", "k", "time_us"))
+        half = record.cells["dtype"] in {"fp16", "bf16", "bfloat16", "float16"}
+        if generation and half and not any(np.isnan(shape)) and min(shape[:3]) >= LARGE and shape[3] > 0:
+            sizes.setdefault(generation, []).append(shape)
+    found = {}
+    for generation, shapes in sizes.items():
+        m, n, k, time = np.array(shapes, float).T
+        best = (float("inf"), 0.0)
+        for half in np.arange(10.0, 400.0, 10.0):
+            rate = np.log(2 * m * n * k * (1 + half / m) * (1 + half / n) * (1 + half / k) / time)
+            best = min(best, (float(np.abs(rate - np.median(rate)).mean()), float(half)))
+        found[generation] = best[1]
+    return found
+
+
+def _steps(table: Measurements) -> dict[str, float]:
+    """Seconds of one step of a ring inside a node: the least time of an all-gather over its n - 1 steps."""
+    least: dict[str, float] = {}
+    for record in table.records:
+        generation = _generation(record.cells["gpu"])
+        n = record.numbers
+        one_node = n.get("n_nodes") == 1 and n.get("n_gpus", 0.0) >= 4
+        gathers = record.cells["collective"] == "all_gather"
+        if generation and gathers and one_node and n["time_us"] > 0:
+            one_step = n["time_us"] * 1e-6 / (n["n_gpus"] - 1.0)
+            least[generation] = min(least.get(generation, float("inf")), one_step)
+    return least
