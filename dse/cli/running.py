@@ -33,6 +33,7 @@ def run_search(
     top: int | None = None,
     objective: str | None = None,
     ties: bool = False,
+    within: str | float | None = 0,
     certificate: Wanted = "auto",
     epsilon: float | None = None,
     label: str = "searching",
@@ -59,6 +60,7 @@ def run_search(
         top=top or 0,
         objective=objective,
         ties=ties,
+        within=within,
         certificate=certificate,
         options={**solver_options(sampler, extra), **({} if epsilon is None else {"epsilon": epsilon})},
     )

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from dse.cli.breakdown import beyond_lines, breakdown_lines, metric_lines
 from dse.cli.designs import ambitions, point_lines, tie_lines
 from dse.cli.misses import failure_lines
+from dse.cli.near import near_lines
 from dse.cli.proving import epsilon_lines, gap_lines
 from dse.cli.text import aligned, count, paragraph, plural, wrapped
+from dse.cli.traits import trait_text
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
-from dse.study.result import FrontPoint, Result, Trait, design_text
+from dse.study.result import FrontPoint, Result, design_text
 
 if TYPE_CHECKING:
     from dse.study.unlock import Unlock
@@ -37,9 +39,6 @@ _WHY = {
     "pruned": "discarded by a bound",
     "unvisited": "not reached",
 }
-
-_FEW = 4
-"""Values of a trait that are listed."""
 
 
 def heading(problem: Problem) -> list[str]:
@@ -111,11 +110,14 @@ def funnel_lines(result: Result, *, indent: int = 2) -> list[str]:
     return aligned(rows, right={1, 2, 3}, indent=indent)
 
 
-def front_lines(result: Result, objective: str | None = None, *, indent: int = 2) -> list[str]:
+def front_lines(
+    result: Result, objective: str | None = None, *, indent: int = 2, ranked: bool = True
+) -> list[str]:
     """The front, or the best designs that were asked for, by ``objective``."""
     problem = result.problem
-    points = result.best or result.front
-    if result.best:
+    ranked = ranked and bool(result.best)
+    points = result.best if ranked else result.front
+    if ranked:
         title = f"best {plural(len(points), 'design')}{'' if objective is None else f' by {objective}'}"
     elif len(problem.objectives) == 1:
         lines = paragraph(f"best design ({ambitions(problem)})")
@@ -125,7 +127,7 @@ def front_lines(result: Result, objective: str | None = None, *, indent: int = 2
         title = f"epsilon-front, {share}: {plural(len(points), 'design')} ({ambitions(problem)})"
     else:
         title = f"Pareto front: {plural(len(points), 'design')} ({ambitions(problem)})"
-    return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not result.best)]
+    return [*paragraph(title), *point_lines(result, points, indent=indent, ties=not ranked)]
 
 
 def best_design_lines(result: Result, point: FrontPoint, *, indent: int) -> list[str]:
@@ -136,29 +138,12 @@ def best_design_lines(result: Result, point: FrontPoint, *, indent: int) -> list
     return [*lines, *tie_lines(result, point, indent)]
 
 
-def _trait_text(problem: Problem, trait: Trait) -> str:
-    """A trait in few words: by the values it leaves out when they are fewer, by its ends when there are many."""
-    if len(trait.values) <= _FEW:
-        return trait.text
-    dimension = problem.dimension(trait.dimension)
-    labels = [dimension.label(at) for at in range(len(dimension.values))]
-    held = set(trait.values)
-    absent = [label for label in labels if label not in held]
-    if len(absent) <= _FEW:
-        none_of = "is not" if len(absent) == 1 else "is none of"
-        return f"{trait.dimension} {none_of} {', '.join(absent)}"
-    first, last = labels.index(trait.values[0]), labels.index(trait.values[-1])
-    span = f"{labels[first]} to {labels[last]}"
-    among = "from" if last - first + 1 == len(trait.values) else "within"
-    return f"{trait.dimension} {among} {span} ({len(trait.values):,} of {trait.of:,})"
-
-
 def trait_lines(result: Result, *, indent: int = 2) -> list[str]:
     """What every feasible design has in common; not said of those that an unfinished search happened to see."""
     if not result.traits or result.funnel.feasible == 1 or not result.funnel.exact:
         return []
     feasible = plural(result.funnel.feasible, "feasible design")
-    traits = [_trait_text(result.problem, trait) for trait in result.traits]
+    traits = [trait_text(result.problem, trait) for trait in result.traits]
     text = f"all {feasible} share: {'; '.join(traits)}"
     return paragraph(text, indent=indent)
 
@@ -183,16 +168,25 @@ def result_lines(
     departures: tuple[str, ...] = (),
     *,
     objective: str | None = None,
+    ranked: bool = True,
 ) -> list[str]:
-    """Everything about one search. Without a feasible design: why, and what would help."""
+    """Everything about one search. Without a feasible design: why, and what would help.
+
+    Its best designs are listed if ``ranked``; otherwise those near the best are.
+    """
     lines = heading(result.problem)
     if result.team != result.problem.everything.name or result.accounting.outside:
         lines += paragraph(f"team {result.team}")
     lines += ["", *solver_lines(result), ""]
     if result.feasible:
-        lines += [*front_lines(result, objective), *epsilon_lines(result), *trait_lines(result)]
+        lines += [
+            *front_lines(result, objective, ranked=ranked),
+            *epsilon_lines(result),
+            *trait_lines(result),
+        ]
         for beyond in result.beyond_record:
             lines += beyond_lines(result.problem, beyond, indent=2, of=len(result.front))
+        lines += near_lines(result, listed=not ranked)
     else:
         lines += paragraph(nothing(result))
         lines += failure_lines(result, unlocks, departures)

@@ -24,6 +24,7 @@ class Choice:
     team: Team
     promise: Promise | None = None
     ties: bool = False
+    within: bool = False
     options: Mapping[str, Any] | None = None
 
     def accepted(self, name: str) -> Solver:
@@ -43,6 +44,12 @@ class Choice:
             )
         if self.ties and solver.promise != "exact":
             raise SolverRefused(f"solver {name} samples, so it cannot list all ties{self.others('exact')}")
+        if self.within and solver.promise != "exact":
+            raise SolverRefused(
+                f"solver {name} samples, so it cannot count the designs near the best{self.others('exact')}"
+            )
+        if self.within and (self.options or {}).get("epsilon"):
+            raise InputError("within must go by the best design, which a search with epsilon may miss")
         self._check_options(name, solver)
         return solver
 
@@ -72,7 +79,7 @@ class Choice:
         if not isinstance(auto, Chooser):
             raise InputError("solver 'auto' must be a class derived from dse.study.solver.Chooser")
         name, reason = auto.choose(self.problem, self.team, n_trials)
-        promise = "exact" if self.ties else self.promise
+        promise = "exact" if self.ties or self.within else self.promise
         if sampling:
             promise, why = (
                 "sampling",

@@ -12,6 +12,7 @@ from dse.study.database import DATABASE, DRAFT, LOCK, Database
 from dse.study.evaluating import is_measured
 from dse.study.manifest import MANIFEST, Manifest
 from dse.study.measure import check_measurement
+from dse.study.registry import load_solver
 from dse.study.running import box_size
 from dse.study.solver import ExactSolver, SamplingSolver, Solver
 from dse.study.storage import Storage
@@ -59,7 +60,7 @@ class Claim:
     def __init__(self, asked: Manifest, choice: Choice, storage: Storage) -> None:
         self.choice = choice
         self.storage = storage
-        self._asked = asked
+        self._asked = asked.settled(load_solver(asked.solver)) if asked.solver else asked
         self._stored = self._found()
         self._begun = False  # the folder's manifest was written by this object
         self.solver: Solver | None = None
@@ -82,7 +83,7 @@ class Claim:
             self._check_unused(folder)
             return None
         manifest = read_manifest(folder)
-        manifest.check_same(self._asked, folder)
+        manifest.check_same(self._asked.settled(load_solver(manifest.solver)), folder)
         return manifest
 
     def _check_unused(self, folder: Path) -> None:
@@ -153,7 +154,8 @@ class Claim:
             return self.solver, self.manifest
         name, reason = self.choice.automatic(n_trials, sampling=sampling)
         note = f"auto chose {name}: {reason}"
-        return self.choice.accepted(name), replace(self.manifest, solver=name, note=note)
+        solver = self.choice.accepted(name)
+        return solver, replace(self.manifest, solver=name, note=note).settled(solver)
 
     def _take(self, solver: Solver, asked: Manifest) -> Solver:
         if self.storage.writable and self._stored is not None:

@@ -88,6 +88,7 @@ def compare(
             timeout=timeout,
             workers=workers,
             options=options,
+            within=0,
         )
     names = list(teams) if teams else list(problem.teams)
     if not names:

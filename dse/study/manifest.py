@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dse.problem import Box, Conjunct, Problem, Team, shown
 from dse.problem.library import library, load
 from dse.study.certificate import Wanted
 from dse.study.files import write_atomic
+from dse.study.solver import Solver
 from dse.units import Quantity
 
 __all__ = ["FORMAT", "MANIFEST", "Manifest"]
@@ -33,7 +34,14 @@ _COMPARED = {
     "objective": "objective",
     "ties": "ties",
     "certificate": "certificate",
+    "within": "within",
 }
+
+_KEPT = 50
+"""Best designs that are kept where those near the best are counted, unless a number was asked for."""
+
+_LATER: dict[str, Any] = {"within": 0.0, "listed": 0}
+"""What manifests did not have at first, and what it was then."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,8 @@ class Manifest:
     ``source`` is the space's file, or ``name`` of a shipped space; ``inputs`` the values in base units. ``team`` is the
     team's name and ``boxes`` what it may choose: value numbers and nodes, which mean the same as long as the digest is
     the same. ``requested`` is the solver asked for, ``solver`` the one that ``auto`` chose and ``note`` why.
-    ``certificate`` is ``auto``, ``always`` or ``never``.
+    ``certificate`` is ``auto``, ``always`` or ``never``. ``within`` is the share by which designs may be worse than the best
+    to be counted, and ``listed`` how many of them are named; 0: none are.
     """
 
     problem: str
@@ -63,6 +72,8 @@ class Manifest:
     objective: str | None = None
     ties: bool = False
     certificate: Wanted = "auto"
+    within: float = 0.0
+    listed: int = 0
     note: str = ""
     version: str = ""
     format: int = FORMAT
@@ -112,12 +123,21 @@ class Manifest:
             raise StudyError(
                 f"{path}: this version reads studies of format {FORMAT}, but found {data.get('format')!r}"
             )
+        data = {**_LATER, **data}
         problems = _wrong_fields(data)
         if problems:
             raise StudyError(f"{path}: the manifest is damaged: {'; '.join(problems)}")
         data["boxes"] = tuple(data["boxes"])
         data["overrides"] = tuple((str(name), str(text)) for name, text in data["overrides"])
         return cls(**data)
+
+    def settled(self, solver: Solver) -> Manifest:
+        """The settings that a solver can keep: only an exact one counts what is near the best."""
+        if not self.within:
+            return self
+        if solver.promise == "exact" and not self.options.get("epsilon"):
+            return replace(self, top=self.top or _KEPT)
+        return replace(self, within=0.0, listed=0)
 
     # -- the problem ------------------------------------------------------------------------------
 
@@ -183,7 +203,7 @@ class Manifest:
         Raises:
             StudyError: says everything that differs.
         """
-        here = self.settings
+        here, recorded = self.settings, {**_LATER, **recorded}
         changed = []
         for name in {**here, **recorded}:
             if here.get(name) == recorded.get(name):
@@ -281,6 +301,7 @@ def _wrong_fields(data: dict[str, Any]) -> list[str]:
     kinds: dict[str, Any] = {
         "str": str,
         "int": int,
+        "float": float,
         "bool": bool,
         "Mapping[str, Any]": dict,
         "str | None": str | None,

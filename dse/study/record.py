@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dse.errors import DseError, StudyError
@@ -13,7 +14,7 @@ from dse.study.driver import TrialRun
 from dse.study.exact import ExactRun
 from dse.study.legal import LegalDesigns
 from dse.study.outputs import design_table, trial_columns, trial_rows
-from dse.study.result import FrontPoint, NoFeasibleDesign, Result
+from dse.study.result import FrontPoint, Near, NoFeasibleDesign, Result
 from dse.study.sampled import evaluated, sampled_result
 from dse.study.solver import SamplingSolver
 from dse.study.storage import Storage
@@ -85,8 +86,8 @@ class Record:
         return self._exact(ExactRun.unpack(self.problem, checkpoint)[0], {})
 
     def _exact(self, run: ExactRun, clock: Mapping[str, Any]) -> Result:
-        settled = self._claim.manifest
-        return exact_result(
+        settled, near = self._claim.manifest, self._storage.fact("near")
+        found = exact_result(
             self.problem,
             self.team,
             settled.solver,
@@ -95,6 +96,9 @@ class Record:
             epsilon=float(settled.options.get("epsilon", 0.0)),
             note=settled.note,
             clock=clock,
+        )
+        return (
+            found if near is None or run.status != "complete" else replace(found, near=Near.from_dict(near))
         )
 
     def _sampled(self, clock: Mapping[str, Any]) -> Result:

@@ -24,6 +24,7 @@ __all__ = [
     "FrontPoint",
     "Kept",
     "Miss",
+    "Near",
     "NoFeasibleDesign",
     "Relaxation",
     "Result",
@@ -97,6 +98,42 @@ class Trait:
         return f"{self.dimension} is one of {', '.join(self.values)} ({len(self.values)} of {self.of})"
 
 
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The feasible designs whose objective is within ``share`` of the best, itself among them.
+
+    ``bound`` is the worst objective that is, in base units. There are ``count`` of them, or ``more`` than that, or at
+    ``least`` so many where counting was stopped. ``shared`` is what all have in common, where all are known; ``listed``
+    are the indices of some that are not the best, in order of the objective.
+    """
+
+    share: float
+    bound: float
+    count: int
+    counted: Literal["exact", "more", "least"]
+    shared: tuple[Trait, ...]
+    listed: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "share": self.share,
+            "bound": self.bound,
+            "count": self.count,
+            "counted": self.counted,
+            "shared": [{"dimension": t.dimension, "values": list(t.values), "of": t.of} for t in self.shared],
+            "listed": list(self.listed),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Near:
+        """What :meth:`to_dict` gave."""
+        shared = tuple(Trait(t["dimension"], tuple(t["values"]), t["of"]) for t in data["shared"])
+        return cls(
+            data["share"], data["bound"], data["count"], data["counted"], shared, tuple(data["listed"])
+        )
+
+
 @dataclass(frozen=True)
 class Kept:
     """The evaluated designs that were kept: all of ``seen``, or (not ``complete``) a seeded uniform sample.
@@ -147,7 +184,7 @@ class Result:
     ``epsilon`` (every feasible design y has a point f of the front with f <= y + epsilon * abs(y) in each minimized
     objective) or ``sampling``. ``gap`` is how far a stopped search may be from that. ``best`` are the best designs of one objective when asked for (``top``). ``certificate`` says, of a
     search that discards boxes, in which ``file`` of the study it proves them, their number and its ``sha256``; or
-    ``why`` there is none. ``run`` holds clock, host and rates, and is no part of the canonical output.
+    ``why`` there is none. ``near`` are the designs that a cost model cannot tell from the best. ``run`` holds clock, host and rates, and is no part of the canonical output.
     """
 
     problem: Problem
@@ -162,6 +199,7 @@ class Result:
     relaxations: tuple[Relaxation, ...] = ()
     traits: tuple[Trait, ...] = ()
     best: tuple[FrontPoint, ...] = ()
+    near: Near | None = None
     failures: tuple[tuple[str, int, str], ...] = ()
     seed: int = 0
     n_trials: int = 0
@@ -246,6 +284,7 @@ class Result:
             "funnel": self.funnel.to_dict(),
             "front": [self._point(point) for point in self.front],
             "best": [self._point(point) for point in self.best],
+            "near": None if self.near is None else self.near.to_dict(),
             "breakdown": [share.to_dict() for share in self.breakdown],
             "beyond_record": [beyond.to_dict() for beyond in self.beyond_record],
             "nearest_miss": None if self.nearest_miss is None else self._miss(self.nearest_miss),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dse.problem import Problem, Team
 from dse.study.certificate import LIMIT, Recorder
@@ -12,8 +12,10 @@ from dse.study.driver import TrialRun
 from dse.study.exact import ExactRun, run_exact
 from dse.study.manifest import Manifest
 from dse.study.progress import Clock, Progress, interruptible
+from dse.study.result import Result
 from dse.study.solver import ExactSolver
 from dse.study.storage import Storage
+from dse.study.within import near_best
 
 __all__ = ["SAVED_EVERY", "TRIALS", "Run", "box_size"]
 
@@ -109,3 +111,40 @@ class Run:
         if interrupts.asked and run.status == "stopped":
             self.interrupted = f"interrupted at {share:.1%} of the space"
         return run
+
+    def near_best(
+        self, result: Result, team: Team, solver: ExactSolver, storage: Storage, manifest: Manifest
+    ) -> Result:
+        """The result with what is near the best design, counted if that is wanted and was not done."""
+        done = result.near is not None and result.near.counted != "least"
+        if not manifest.within or done or self.interrupted:
+            return result
+
+        def report(share: float) -> None:
+            if self.progress is not None:
+                total = result.accounting.total
+                self.progress(Progress(round(share * total), total, share, "designs", self.clock.elapsed))
+
+        with interruptible() as interrupts:
+            near = near_best(
+                result.problem,
+                team,
+                solver,
+                result,
+                manifest.within,
+                kept=manifest.top,
+                listed=manifest.listed,
+                seed=manifest.seed,
+                workers=self.workers,
+                options=manifest.options,
+                stop=lambda: (
+                    interrupts.asked or (self.timeout is not None and self.clock.elapsed >= self.timeout)
+                ),
+                progress=report,
+            )
+        if near is None:
+            return result
+        if interrupts.asked and near.counted == "least":
+            self.interrupted = "interrupted while the designs near the best were counted"
+        storage.set_facts({"near": near.to_dict()})
+        return replace(result, near=near)

@@ -27,6 +27,7 @@ from dse.study.running import Run
 from dse.study.solver import ExactSolver, SamplingSolver
 from dse.study.storage import Storage, new_owner
 from dse.study.trial import Trial
+from dse.study.within import asked_within
 
 __all__ = ["BATCH", "Progress", "Study", "search"]
 
@@ -47,6 +48,8 @@ class Study(Record):
         keep: most evaluated designs that an exact search keeps; beyond, a seeded uniform sample.
         top: how many of the best designs to list, by ``objective`` (default: the first).
         ties: whether all designs of equal objectives on the front are listed; exact solvers only.
+        within: of one objective, count the designs that are worse than the best by at most this share of it, such as
+            ``"6 percent"``; exact solvers only. None: the error that the space declares, if it does; 0: none.
         batch: trials that a sampling solver proposes at once.
         options: the solver's own options.
         promise: ``"exact"`` refuses solvers that only sample.
@@ -73,6 +76,7 @@ class Study(Record):
         top: int = 0,
         objective: str | None = None,
         ties: bool = False,
+        within: str | float | None = None,
         batch: int | None = None,
         options: Mapping[str, Any] | None = None,
         promise: Promise | None = None,
@@ -86,6 +90,7 @@ class Study(Record):
         self.code = code
         check_settings(self.problem, workers=workers, keep=keep, top=top, batch=batch, objective=objective)
         check_wanted(certificate, kept=folder is not None)
+        share, listed = asked_within(self.problem, within, top)
         asked = Manifest.of(
             self.problem,
             self.team,
@@ -99,11 +104,15 @@ class Study(Record):
             objective=objective,
             ties=ties,
             certificate=certificate,
+            within=share,
+            listed=listed,
         )
         coder = Coder(self.problem)
         self._storage = Storage(coder, self.folder)
         self._claim = Claim(
-            asked, Choice(self.problem, self.team, promise, ties, asked.options), self._storage
+            asked,
+            Choice(self.problem, self.team, promise, ties, bool(share and within is not None), asked.options),
+            self._storage,
         )
         self._legal = LegalDesigns(self.problem, self.team, coder)
         self._holder = new_owner()  # of the trials that are handed out
@@ -140,6 +149,7 @@ class Study(Record):
             top=manifest.top,
             objective=manifest.objective,
             ties=manifest.ties,
+            within=manifest.within,
             batch=manifest.batch,
             options=manifest.options,
             certificate=manifest.certificate,
@@ -181,7 +191,10 @@ class Study(Record):
                 self._run_trials(solver, run)
             elif isinstance(solver, ExactSolver):
                 done = run.designs(self.problem, self.team, solver, self._storage, self._claim.manifest)
-                self._result = self._exact(done, run.clock.facts(done.tally.evaluated, "designs"))
+                facts = run.clock.facts(done.tally.evaluated, "designs")
+                self._result = run.near_best(
+                    self._exact(done, facts), self.team, solver, self._storage, self._claim.manifest
+                )
             self._write()
             assert self._result is not None
             if run.interrupted:
@@ -311,6 +324,7 @@ def search(
     top: int = 0,
     objective: str | None = None,
     ties: bool = False,
+    within: str | float | None = None,
     batch: int | None = None,
     options: Mapping[str, Any] | None = None,
     promise: Promise | None = None,
@@ -329,6 +343,7 @@ def search(
         top=top,
         objective=objective,
         ties=ties,
+        within=within,
         batch=batch,
         options=options,
         promise=promise,

@@ -78,3 +78,30 @@ def test_several_objectives_are_not_taken_apart(dse: Dse, write: Write) -> None:
     assert "bound by" not in out
     told = " ".join(out.split())
     assert "WARNING: the mfu of 1 of 4 designs, at the furthest predicted, 51.28 %, is beyond" in told
+
+
+def test_designs_near_the_best(dse: Dse, write: Write, tmp_path: Path) -> None:
+    space = write(SPACE + "error: {time: 15 percent}\n")
+    out = dse("search", space, "--out", tmp_path / "run").out
+    assert "within 15 % of the best (the error of its prediction), time <= 2.2425 s:" in out
+    assert "   time  what differs from the best design\n" in out
+    assert "  2.2 s  pp=1\n" in out
+    assert dse("resume", tmp_path / "run").out == out
+    assert dse("verify", tmp_path / "run").code == 0
+    rows = dse("search", space, "--format", "csv").out.splitlines()
+    assert rows[0].startswith("index,tp,pp,compute [s]")
+    assert [row[:5] for row in rows[1:]] == ["7,8,2", "6,8,1"]
+    near = json.loads(dse("search", space, "--format", "json").out)["near"]
+    assert (near["share"], near["count"], near["counted"], near["listed"]) == (0.15, 2, "exact", [6])
+    assert "of the best" not in dse("search", space, "--within", "0").out
+    assert (
+        "within 1 % of the best, time <= 1.9695 s: no other design"
+        in dse("search", space, "--within", "1%").out
+    )
+    ranked = dse("search", space, "--top", "2").out
+    assert "best 2 designs by time" in ranked
+    assert "2 designs, the best among them" in ranked
+    assert "what differs" not in ranked
+    refused = dse("search", space, "--within", "many")
+    assert (refused.code, refused.out) == (2, "")
+    assert "within must be a share below 1, such as '6 percent' or 0.06, but got 'many'" in refused.err

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,9 @@ Dse = Callable[..., Any]
 
 
 def test_list_has_the_camera(dse: Dse) -> None:
-    assert "camera      480  Object detector on a surveillance camera\n" in dse("list").out
+    assert re.search(
+        r"^camera +480  Object detector on a surveillance camera$", dse("list").out, re.MULTILINE
+    )
     (camera,) = [row for row in json.loads(dse("list", "--format", "json").out) if row["name"] == "camera"]
     assert camera["designs"] == 480
     assert camera["path"].endswith("space.yaml")

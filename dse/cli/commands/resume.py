@@ -49,7 +49,8 @@ def command(
     result = finish(study, run, n_trials=n_trials, timeout=timeout, label="resuming")
     if before is not None and (why := _idle(before, result)):
         emit.note(why)
-    report(result, form, run, Manifest.read(run).objective)
+    settled = Manifest.read(run)
+    report(result, form, run, settled.objective, ranked=settled.top > 0 and not settled.within)
     return 0 if result.feasible else 1
 
 

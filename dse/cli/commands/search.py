@@ -27,6 +27,12 @@ __all__ = ["command", "report"]
     "--ties", is_flag=True, help="List all designs of equal objectives, not only the first of each."
 )
 @click.option(
+    "--within",
+    metavar="SHARE",
+    help="Of one objective: count the designs that are worse by at most this share, such as '6 percent', and list the "
+    "best of them. Default: the error that the space declares for its objective; 0: none.",
+)
+@click.option(
     "--epsilon",
     type=click.FloatRange(min=0.0, max=1.0, max_open=True),
     metavar="SHARE",
@@ -53,18 +59,24 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
 
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
+    ranked = options["top"] is not None
     try:
         result = run_search(problem, **options)
     except Interrupted as error:
         if error.result is not None:
-            report(error.result, form, None, options["objective"])  # the error says where it is kept
+            report(
+                error.result, form, None, options["objective"], ranked=ranked
+            )  # the error says where it is
         raise
-    report(result, form, options["out"], options["objective"])
+    report(result, form, options["out"], options["objective"], ranked=ranked)
     return 0 if result.feasible else 1
 
 
-def report(result: Result, form: str, out: Path | None, objective: str | None = None) -> None:
-    """Print a result in the format that was asked for; its best designs are ranked by ``objective``."""
+def report(
+    result: Result, form: str, out: Path | None, objective: str | None = None, *, ranked: bool
+) -> None:
+    """Print a result in the format that was asked for; its best designs, if ``ranked``, by ``objective``."""
+    from dse.cli.near import near_points
     from dse.cli.running import help_for
     from dse.cli.summary import help_data, result_lines
     from dse.study.result import columns, point_row
@@ -74,15 +86,15 @@ def report(result: Result, form: str, out: Path | None, objective: str | None = 
     if form == "json":
         emit.as_json({**result.to_dict(), **help_data(*helped), "run": dict(result.run)})
     elif form == "csv":
-        points = result.best or result.front
-        names = columns(problem)[
-            : -1 if result.best else None
-        ]  # ranked designs have no ties, the last column
+        points = (result.best if ranked else near_points(result)) or result.front
+        ties = points is result.front  # only these have them, in the last column
+        names = columns(problem)[: None if ties else -1]
         emit.as_csv(names, [point_row(problem, point) for point in points])
         if not result.feasible:
             emit.note("\n".join(result_lines(result, *helped)))
     else:
-        emit.as_lines(result_lines(result, *helped, objective=objective or problem.objectives[0].name))
+        objective = objective or problem.objectives[0].name
+        emit.as_lines(result_lines(result, *helped, objective=objective, ranked=ranked))
     facts = result.certificate or {}
     if facts.get("why") and result.status != "stopped":
         emit.note(f"no certificate: {facts['why']}")
