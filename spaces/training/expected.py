@@ -95,9 +95,9 @@ def _halves(table: Measurements) -> dict[str, float]:
     for generation, shapes in sizes.items():
         m, n, k, time = np.array(shapes, float).T
         best = (float("inf"), 0.0)
-        for half in np.arange(10.0, 400.0, 10.0):
-            rate = np.log(2 * m * n * k * (1 + half / m) * (1 + half / n) * (1 + half / k) / time)
-            best = min(best, (float(np.abs(rate - np.median(rate)).mean()), float(half)))
+        for size in np.arange(10.0, 400.0, 10.0):
+            rate = np.log(2 * m * n * k * (1 + size / m) * (1 + size / n) * (1 + size / k) / time)
+            best = min(best, (float(np.abs(rate - np.median(rate)).mean()), float(size)))
         found[generation] = best[1]
     return found
 
