@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dse.problem import Design, Problem
+    from dse.problem import Design, Dimension, Problem
 
-__all__ = ["complete", "numbers", "value_of"]
+__all__ = ["active", "complete", "numbers", "value_of"]
 
 
 def numbers(problem: Problem, given: dict[str, str]) -> dict[str, float]:
@@ -51,7 +51,7 @@ def complete(problem: Problem, given: dict[str, str], team: str | None) -> Desig
             design[dimension.name] = value_of(problem, dimension.name, given[dimension.name])
         elif allowed is not None and team is not None and len(allowed) == 1:
             design[dimension.name] = dimension.values[allowed[0]]
-        elif dimension.when is not None and not missing and not _active(problem, dimension.when, design):
+        elif not missing and not active(problem, dimension, design):
             design[dimension.name] = dimension.values[dimension.otherwise]
         if dimension.name not in design:
             missing.append(dimension.name)
@@ -64,11 +64,12 @@ def complete(problem: Problem, given: dict[str, str], team: str | None) -> Desig
     return design
 
 
-def _active(problem: Problem, when: int, design: Design) -> bool:
-    """Whether a conditional dimension is active; one that cannot be decided counts as active."""
+def active(problem: Problem, dimension: Dimension, design: Design) -> bool:
+    """Whether a dimension is active, by the ones before it; one that cannot be decided counts as active."""
     from dse.evaluation import evaluate_nodes
 
-    return evaluate_nodes(problem, design, [when])[when] is not False
+    when = dimension.when
+    return when is None or evaluate_nodes(problem, design, [when])[when] is not False
 
 
 def value_of(problem: Problem, name: str, text: str) -> float | bool | str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.cli.designing import complete
+from dse.cli.designing import active, complete, value_of
 from dse.cli.designs import assignments
 from dse.cli.loading import load_space
 from dse.cli.running import finish
@@ -16,7 +16,7 @@ from dse.cli.tree import explanation_data, explanation_lines
 from dse.errors import InputError
 from dse.evaluation.explain import Explanation, explain
 from dse.problem import Box, Design, Dimension, Problem, Team, shown
-from dse.study.exports import KnownPlan, error_of, kept, reader
+from dse.study.exports import KnownPlan, kept, reader
 from dse.study.result import FrontPoint, Result, number
 from dse.study.study import Study
 from dse.units import format_value, from_base
@@ -101,9 +101,10 @@ def check_plan(
     design = _design(problem, known, dict(values))
     same = kept(problem)
     searched = _restricted(problem, problem.team(team), design, same)
-    result = finish(Study(problem, team=searched), None, label="searching for a better plan")
+    result = finish(Study(problem, team=searched, within=0), None, label="searching for a better plan")
     explanation = explain(problem, design)
-    return Checked(problem, str(path), known, tuple(notes), explanation, result, same, error_of(problem))
+    error = problem.errors.get(problem.objectives[0].name)
+    return Checked(problem, str(path), known, tuple(notes), explanation, result, same, error)
 
 
 def _content(path: Path) -> str:
@@ -135,15 +136,20 @@ def _design(problem: Problem, known: KnownPlan, given: Mapping[str, str]) -> Des
     for name in given:
         problem.dimension(name)
     texts: dict[str, str] = {}
+    design: Design = {}
     for dimension in problem.dimensions:
         name = dimension.name
         if name in given:
             texts[name] = given[name]
-        elif name in known.design:
+        elif name in known.design and active(problem, dimension, design):
             _check_choice(problem, dimension, known.design[name], known.places.get(name, ""))
             texts[name] = known.design[name]
         elif len(dimension.values) == 1:
             texts[name] = dimension.label(0)
+        if name in texts:
+            design[name] = value_of(problem, name, texts[name])
+        elif not active(problem, dimension, design):
+            design[name] = dimension.values[dimension.otherwise]
     return complete(problem, texts, None)
 
 
@@ -193,7 +199,13 @@ def plan_lines(checked: Checked) -> list[str]:
         lines += paragraph(f"note: {note}", indent=2, hanging=4)
     if known.ignored:
         lines += paragraph(f"without influence: {', '.join(known.ignored)}", indent=2, hanging=4)
-    return [*lines, "", *explanation_lines(checked.problem, checked.explanation), "", *_better(checked)]
+    return [
+        *lines,
+        "",
+        *explanation_lines(checked.problem, checked.explanation, formulas=False),
+        "",
+        *_better(checked),
+    ]
 
 
 def _better(checked: Checked) -> list[str]:
@@ -204,7 +216,9 @@ def _better(checked: Checked) -> list[str]:
         if checked.same
         else ""
     )
-    lines = [*paragraph(f"a search with the same inputs{same}")]
+    sampled = checked.result.promise == "sampling" or checked.result.status == "stopped"
+    tried = f" ({plural(checked.result.n_trials, 'trial')}: better designs may exist)" if sampled else ""
+    lines = [*paragraph(f"a search with the same inputs{same}{tried}")]
     if best is None:
         return [*lines, *paragraph("no feasible design was found", indent=2)]
     objective = problem.objectives[0]
@@ -236,6 +250,8 @@ def _compared(checked: Checked) -> str:
     value = format_value(checked.value, objective.unit)
     if not checked.explanation.feasible:
         return f"; the plan's {value} cannot be had, since it is not feasible"
+    if ratio < 1:
+        return f", which is no better than the plan's {value}"
     told = (
         f"; the plan's {value} is {ratio:.3f} times that"
         if objective.direction == "minimize"

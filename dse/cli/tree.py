@@ -17,14 +17,24 @@ from dse.study.result import FrontPoint, number
 __all__ = ["explanation_data", "explanation_lines"]
 
 
-def explanation_lines(problem: Problem, explanation: Explanation) -> list[str]:
-    """The design, its cost trees with units, how each constraint stands, and the verdict."""
+def explanation_lines(problem: Problem, explanation: Explanation, *, formulas: bool = True) -> list[str]:
+    """The design, its cost trees with units, how each constraint stands, and the verdict.
+
+    Without ``formulas``, metrics have their values only, and lets are left out.
+    """
     index = "" if explanation.index is None else f"design {explanation.index:,}: "
     lines = paragraph(f"{index}{assignments(problem, explanation.design)}")
     seen: set[int] = set()
-    for step in explanation.metrics:
-        lines += ["", *_tree(step, seen)]
-    if explanation.lets:
+    if formulas:
+        for step in explanation.metrics:
+            lines += ["", *_tree(step, seen)]
+    elif explanation.metrics:
+        inner = {part for metric in problem.metrics.values() for part in metric.parts}
+        lines += [
+            "",
+            *(f"{step.name} = {step.shown}" for step in explanation.metrics if step.name not in inner),
+        ]
+    if explanation.lets and formulas:
         lines += ["", "other lets"]
         for step in explanation.lets:
             lines += _tree(step, seen, depth=1)

@@ -20,6 +20,9 @@ from dse.units import Unit, format_value
 
 __all__ = ["BrokenRule", "Explanation", "Margin", "Step", "explain"]
 
+_LONGEST = 160
+"""Characters of a part of an expression that is written out."""
+
 Kind: TypeAlias = Literal["metric", "let", "cell", "input", "measured", "choice", "rule"]
 
 
@@ -204,7 +207,11 @@ class _Tree:
             return metric.text
         if self.problem.lets.get(name) == node and name in self.problem.let_texts:
             return self.problem.let_texts[name]
-        return alias if own and alias and alias != own else render(self.graph, node, self.names)
+        return (
+            alias
+            if own and alias and alias != own
+            else render(self.graph, node, self.names, longest=_LONGEST)
+        )
 
     def sentence(self, template: Template) -> str:
         """A ``because`` with the values of this design."""
@@ -293,7 +300,7 @@ class _Tree:
         found = self.graph[node]
         if found.op == "where":
             condition = self.value(found.args[0])
-            text = render(self.graph, found.args[0], self.names)
+            text = render(self.graph, found.args[0], self.names, longest=_LONGEST)
             if not isinstance(condition, bool):
                 return "", f"{text} is undecided"
             return self._branch(found.args[1 if condition else 2]), f"{text} is {shown(condition)}"
@@ -315,7 +322,7 @@ class _Tree:
         return branch if self.graph[node].op == "const" else f"{branch} {value}"
 
     def _branch(self, node: int) -> str:
-        return self.names.get(node) or render(self.graph, node, self.names)
+        return self.names.get(node) or render(self.graph, node, self.names, longest=_LONGEST)
 
     # -- constraints ------------------------------------------------------------------------------
 

@@ -18,13 +18,21 @@ _INFIX = {
 }  # fmt: skip
 
 
-def render(graph: Graph, root: int, names: Mapping[int, str] | None = None) -> str:
-    """The text of ``root``; a node in ``names`` (other than the root itself) is written as its name."""
+def render(
+    graph: Graph, root: int, names: Mapping[int, str] | None = None, *, longest: int | None = None
+) -> str:
+    """The text of ``root``; a node in ``names`` (other than the root itself) is written as its name.
+
+    A part whose text has more than ``longest`` characters is written as ``...``: a cost function shares its parts, and
+    written out each time they are used, they may grow to any length.
+    """
     names = names or {}
     done: dict[int, tuple[str, int]] = {}
     for number in graph.needed((root,)):
         name = names.get(number) if number != root else None
         done[number] = (name, 9) if name else _write(graph, graph[number], done)
+        if longest is not None and number != root and len(done[number][0]) > longest:
+            done[number] = ("...", 9)
     return done[root][0]
 
 

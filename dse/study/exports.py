@@ -4,9 +4,8 @@ A space's exporters are a module under the entry-point group ``dse.exports``, by
 
 - ``TARGETS``: by name, functions from a :class:`Plan` to a :class:`Written` text; they raise
   :class:`dse.errors.InputError` for what the target cannot express, and
-- optionally ``read_plan(text, file, problem)``, which gives a :class:`KnownPlan`, ``KEPT``, the names of dimensions
-  that a search for a better plan leaves as they are, and ``model_error(problem)``, the relative error of the first
-  objective.
+- optionally ``read_plan(text, file, problem)``, which gives a :class:`KnownPlan`, and ``KEPT``, the names of dimensions
+  that a search for a better plan leaves as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ __all__ = [
     "Plan",
     "Reader",
     "Written",
-    "error_of",
     "exporter",
     "kept",
     "reader",
@@ -128,12 +126,6 @@ def kept(problem: Problem) -> tuple[str, ...]:
     """The dimensions that stay as they are in a plan when a better one is looked for."""
     names: tuple[str, ...] = getattr(_module(problem), "KEPT", ())
     return tuple(name for name in names if name in problem.names)
-
-
-def error_of(problem: Problem) -> float | None:
-    """The relative error of the first objective by the space's own account; None when it gives none."""
-    told: Callable[[Problem], float | None] | None = getattr(_module(problem), "model_error", None)
-    return None if told is None else told(problem)
 
 
 def row_of(problem: Problem, name: str, value: Value) -> dict[str, Cell] | None:

@@ -38,7 +38,6 @@ SPACE: dict[str, Any] = {
         "capacity_factor": 1.25,
         "attention_share": 1.0,
         "memory_fixed": "1 GB",
-        "model_error": 0.1,
     },
     "tables": {
         "models": {
@@ -106,6 +105,7 @@ SPACE: dict[str, Any] = {
         }
     },
     "objectives": {"iteration_time": "minimize"},
+    "error": {"iteration_time": "10 percent"},
 }
 
 DESIGN = {

@@ -15,7 +15,7 @@ from .plain import read_json, write_json
 from .reading import read_megatron, row_of_launch
 from .torchtitan import read_torchtitan, write_torchtitan
 
-__all__ = ["KEPT", "TARGETS", "model_error", "model_row", "read_plan"]
+__all__ = ["KEPT", "TARGETS", "model_row", "read_plan"]
 
 TARGETS: Mapping[str, Exporter] = {
     "megatron": write_megatron,
@@ -42,12 +42,6 @@ def read_plan(text: str, file: str, problem: Problem) -> KnownPlan:
     if file.endswith(".toml") or start.startswith("["):
         return read_torchtitan(text, file, problem)
     return read_megatron(text, file, problem)
-
-
-def model_error(problem: Problem) -> float | None:
-    """The relative error of the iteration time, as the space's input ``model_error`` gives it."""
-    known = problem.inputs.get("model_error")
-    return known.value if known is not None and isinstance(known.value, float) else None
 
 
 def model_row(path: Path) -> Mapping[str, object]:

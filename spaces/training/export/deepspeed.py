@@ -15,7 +15,7 @@ from dse.study.exports import KnownPlan, Plan, Written
 
 from .names import DEEPSPEED
 from .plain import load_json
-from .shapes import Shape, cannot, flag, text, whole
+from .shapes import Shape, cannot, flag, predicted_format, text, whole
 
 __all__ = ["launch_arguments", "read_deepspeed", "write_deepspeed"]
 
@@ -196,6 +196,9 @@ def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
         raise InputError(
             f"{file}: expected one of bf16 and fp16 enabled, but found {' and '.join(half) or 'none'}"
         )
+    precision, told = predicted_format(problem, half[0])
+    notes += told
+    inputs["precision"] = precision
     design = {
         "tp": f"{tp}",
         "sequence_parallel": "false",
@@ -212,7 +215,7 @@ def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
         "shard_group": "0",
         "recompute": "full" if "activation_checkpointing" in data else "none",
         "recompute_block": "1",
-        "format": half[0],
+        "format": precision,
         "optimizer": "adam-offload" if zero.get("offload_optimizer") else "adam",
         "placement": "tp-cp-dp-pp",
         "overlap_dp": "true" if zero.get("overlap_comm") is True else "false",

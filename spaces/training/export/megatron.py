@@ -31,7 +31,7 @@ def recompute_modules(recompute: str, *, experts: bool, dense: bool) -> tuple[st
     match recompute:
         case "attention":
             return ("core_attn",)
-        case "selective" if experts and not dense:
+        case "selective" if experts:
             return ("core_attn", "layernorm", "moe_act")
         case "mlp":
             return (*(("mlp",) if dense else ()), *(("moe",) if experts else ()))
@@ -92,7 +92,9 @@ def _nodes(plan: Plan, n_gpus: int) -> tuple[int, int]:
 def _remark(plan: Plan, shape: Shape) -> list[str]:
     """What no argument tells, in a comment that ``dse explain --plan`` reads."""
     told = {name for name in SPACE_ONLY if name in plan.inputs}
-    told |= plan.given - {"n_gpus", "global_batch", "seq_len", "framework"}
+    told |= plan.given - {"n_gpus", "global_batch", "seq_len", "framework", "precision"}
+    if text(plan, "attention", "") == "unfused":
+        told -= {"attention"}
     if text(plan, "dispatch", "dropless") == "capacity":
         told -= {"capacity_factor"}
     design = []
@@ -207,6 +209,8 @@ def _training(plan: Plan, shape: Shape) -> Iterator[tuple[str, str]]:
             yield from (("bf16", ""), ("fp4-format", "e2m1"))
         case _:
             yield "bf16", ""
+    if text(plan, "attention", "") == "unfused":
+        yield "attention-backend", "unfused"
     yield "optimizer", "adam"
     if text(plan, "optimizer", "adam") == "adam-offload":
         yield "optimizer-cpu-offload", ""

@@ -36,7 +36,7 @@ MEGATRON_SWITCHES = frozenset(
 
 MEGATRON_VALUES = frozenset(
     """
-    attention-dropout context-parallel-size data-parallel-sharding-strategy decoder-first-pipeline-num-layers
+    attention-backend attention-dropout context-parallel-size data-parallel-sharding-strategy decoder-first-pipeline-num-layers
     decoder-last-pipeline-num-layers expert-model-parallel-size expert-tensor-parallel-size ffn-hidden-size fp4-format
     fp8-format fp8-recipe global-batch-size hidden-dropout hidden-size kv-channels kv-lora-rank
     max-position-embeddings micro-batch-size microbatch-group-size-per-virtual-pipeline-stage
@@ -103,7 +103,7 @@ _MEGATRON_OTHERS = frozenset(
     """
     accumulate-allreduce-grads-in-fp32 activation-func-clamp-value adam-beta1 adam-beta2 adam-eps adlr-autoresume
     adlr-autoresume-interval allow-ambiguous-pad-tokens app-tag-run-name app-tag-run-version apply-layernorm-1p
-    apply-query-key-layer-scaling apply-residual-connection-post-layernorm async-save attention-backend
+    apply-query-key-layer-scaling apply-residual-connection-post-layernorm async-save
     attention-softmax-in-fp32 auto-detect-ckpt-format cache-mla-latents calc-ft-timeouts calculate-per-token-loss
     check-for-large-grads check-for-spiky-loss check-weight-hash-across-dp-replicas-interval
     ckpt-assume-constant-structure ckpt-convert-format ckpt-convert-save ckpt-format ckpt-fully-parallel-load

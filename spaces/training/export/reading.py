@@ -13,7 +13,7 @@ from .architecture import Architecture, read_architecture
 from .flags import Flags
 from .launch import Launch, read_launch
 from .megatron import recompute_modules
-from .shapes import Shape, cell
+from .shapes import Shape, cell, predicted_format
 
 __all__ = ["read_megatron", "row_of_launch"]
 
@@ -60,11 +60,12 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
     if capacity >= 0:
         inputs["capacity_factor"] = (f"{capacity:.12g}", flags.place("moe-expert-capacity-factor"))
     design = _design(launch, architecture)
-    formats = _choices(problem, "format")
-    for instead in ({"mxfp8": "fp8", "fp16": "bf16"} if formats else {}).items():
-        if design["format"][0] == instead[0] not in formats:
-            launch.notes.append(f"{instead[0]} is predicted as {instead[1]}")
-            design["format"] = (instead[1], design["format"][1])
+    if launch.flags.value("attention-backend", "auto") in ("unfused", "local"):
+        inputs["attention"] = ("unfused", launch.flags.place("attention-backend"))
+    predicted, notes = predicted_format(problem, design["format"][0])
+    launch.notes += notes
+    design["format"] = (predicted, design["format"][1])
+    inputs["precision"] = design["format"]
     _check(flags, launch, architecture, design)
     known = {**inputs, **design}
     for name, (value, line) in launch.ours.items():
@@ -88,10 +89,6 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
 def _undecided(name: str, tp: int) -> bool:
     """Whether arguments cannot tell a choice: without tensor parallelism it makes no difference."""
     return tp == 1 and name in ("expert_tp", "overlap_tp", "sequence_parallel")
-
-
-def _choices(problem: Problem, name: str) -> tuple[str, ...]:
-    return tuple(str(v) for d in problem.dimensions if d.name == name for v in d.values)
 
 
 # -- the model ---------------------------------------------------------------------------------------
@@ -127,7 +124,8 @@ def _choose_model(
         if "vocab-size" not in launch.flags:
             launch.notes.append(f"the vocabulary is that of {best[0]}; the file has no --vocab-size")
         return
-    if problem.readers.get(declared.table) is not None and "vocab-size" in launch.flags:
+    read_by = problem.readers.get(declared.table)
+    if read_by is not None and read_by.function.endswith(":model_row") and "vocab-size" in launch.flags:
         inputs["model"] = (
             file if "/" in file else f"./{file}",
             f"{file}: a model that the catalogue does not have",

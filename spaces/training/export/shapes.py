@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dse.errors import InputError
+from dse.problem import Problem
 from dse.study.exports import Plan
 
-__all__ = ["Shape", "cannot", "cell", "flag", "text", "whole"]
+__all__ = ["Shape", "cannot", "cell", "flag", "predicted_format", "text", "whole"]
 
 _EDGES = {"even": (0, 0), "embedding": (1, 0), "loss": (0, 1), "both": (1, 1)}
 
@@ -43,6 +44,15 @@ def text(plan: Plan, name: str, default: str) -> str:
     """A dimension or input that is a text."""
     value = plan.design.get(name, plan.inputs.get(name, default))
     return value if isinstance(value, str) else default
+
+
+def predicted_format(problem: Problem, name: str) -> tuple[str, list[str]]:
+    """The number format that stands for one in the space, and what is to be said of it."""
+    known = [str(v) for d in problem.dimensions if d.name == "format" for v in d.values]
+    instead = {"fp16": "bf16", "mxfp8": "fp8"}.get(name)
+    if not known or name in known or instead not in known:
+        return name, []
+    return instead, [f"{name} is predicted as {instead}"]
 
 
 def cell(row: Mapping[str, object], column: str) -> int:
@@ -85,6 +95,12 @@ class Shape:
         model = plan.rows.get("model")
         if model is None:
             raise InputError("the plan has no model, whose sizes are written")
+        for name, same in (("extra_layers", 0), ("kv_share", 1), ("shorter", 1)):
+            if whole(plan, name, same) != same:
+                raise InputError(
+                    f"the plan changes the model ({name}={plan.texts[name]}), which has no configuration yet; give the "
+                    "changed model as a config.json by --set model=FILE and search again"
+                )
         tp = whole(plan, "tp", 1)
         embedding, loss = _EDGES.get(text(plan, "edges", "even"), (0, 0))
         return cls(

@@ -227,6 +227,7 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
     elif "model" in problem.inputs:
         notes.append(f"the flavor {model[1]!r} is not in the catalogue: --set model=...")
     design = {**_read_design(read), **_read_sharding(read, replicate, shard)}
+    inputs["precision"] = design["format"]
     chosen = problem.inputs.get("model")
     row = (chosen and row_of(problem, "model", inputs.get("model", chosen.value))) or {}
     if pp == 1:
