@@ -49,7 +49,15 @@ def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
             for name, node in problem.lets.items()
         ],
         "metrics": [
-            _part(m.name, "measured" if m.measured else m.text, m.about, unit=m.unit.text)
+            _part(
+                m.name,
+                "measured" if m.measured else m.text,
+                m.about,
+                unit=m.unit.text,
+                parts=list(m.parts),
+                record=m.record and f"{'at most' if m.record.above else 'at least'} {m.record.text}",
+                error=problem.errors.get(m.name),
+            )
             for m in problem.metrics.values()
         ],
         "objectives": [_part(o.name, o.direction) for o in problem.objectives],
@@ -192,7 +200,9 @@ def _because_note(part: Mapping[str, Any]) -> str:
 
 
 def _unit_note(part: Mapping[str, Any]) -> str:
-    return f"  [{part['unit']}]"
+    known = f"  predicted within {part['error'] * 100:.6g} %" if "error" in part else ""
+    known += f"  measured {part['record']}" if "record" in part else ""
+    return f"  [{part['unit']}]{known}"
 
 
 def _input_note(part: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ def space_folders() -> dict[str, Path]:
         name: folder for name, point in entry_points("dse.spaces").items() for folder in _folders(point.value)
     }
     for own in _folders("dse.spaces"):
-        for path in own.iterdir():
+        for path in own.iterdir() if own.is_dir() else ():
             if (path / "__init__.py").is_file():
                 found.setdefault(path.name, path)
     return dict(sorted(found.items()))

@@ -28,6 +28,7 @@ from dse.study.sampled import evaluated, measured_of
 from dse.study.stated import Stated
 from dse.study.study import Study
 from dse.study.trial import Trial
+from dse.study.within import wrong_near
 
 __all__ = ["Verification", "verify"]
 
@@ -92,6 +93,8 @@ def verify(
         found.check("result.json is what the record gives", _differences(rebuilt.to_dict(), stored))
         for name, text in _tables(points, rebuilt, trials).items():
             found.check(f"{name} agrees", _wrong_table(folder / name, text))
+        if rebuilt.near is not None and rebuilt.feasible:
+            found.check("the designs near the best are", wrong_near(rebuilt, study.team))
         if rebuilt.promise == "sampling":
             _check_trials(study, trials, designs, seed, found)
         elif rebuilt.kept is not None:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from dse.errors import InputError
+from dse.evaluation import State, judge, member
 from dse.problem import Bound, Constraint, Objective, Problem, Team
 from dse.space.fields import read_share
 from dse.study.diagnosis import traits_of
 from dse.study.result import FrontPoint, Near, Result
-from dse.study.solver import ExactSearch, ExactSolver, State
+from dse.study.solver import ExactSearch, ExactSolver
+from dse.study.solver import State as Standing
 from dse.study.tally import Tally
 from dse.units import parse_unit
 
-__all__ = ["MOST", "asked_within", "near_best"]
+__all__ = ["MOST", "asked_within", "near_best", "wrong_near"]
 
 MOST = 1_000_000
 """Designs up to which they are counted; of more it is only said that there are more."""
@@ -83,7 +85,7 @@ def near_best(
         return None
     objective = problem.objectives[0]
     best = result.front[0].objectives[objective.name]
-    bound = best + objective.sign * share * abs(best) + 0.0
+    bound = _bound(objective, best, share)
     near = [p for p in result.best if objective.sign * p.objectives[objective.name] <= objective.sign * bound]
     chosen = tuple(p.index for p in _chosen(result.front[0], near, listed) if p.index is not None)
     if len(near) < max(
@@ -109,6 +111,37 @@ def near_best(
     if not finished:
         return Near(share, bound, max(tally.feasible, len(near)), "least", (), chosen)
     return Near(share, bound, tally.feasible, "exact", traits_of(problem, tally.present), chosen)
+
+
+def _bound(objective: Objective, best: float, share: float) -> float:
+    """The worst value that is within a share of the best."""
+    return best + objective.sign * share * abs(best) + 0.0
+
+
+def wrong_near(result: Result, team: Team) -> list[str]:
+    """What does not hold of the designs that a result says are near its best; how many there are is not counted again."""
+    near, problem = result.near, result.problem
+    if near is None:
+        return []
+    (objective,) = problem.objectives
+    best = result.front[0]
+    wrong = []
+    if near.bound != _bound(objective, best.objectives[objective.name], near.share):
+        wrong.append("result.json: the bound of what is near the best does not follow from it")
+    if near.count < 1 + len(near.listed) or len(set(near.listed) - {best.index}) < len(near.listed):
+        wrong.append(
+            f"result.json: {len(near.listed)} designs are listed near the best, of {near.count} in all"
+        )
+    for index in near.listed:
+        if not 0 <= index < problem.size:
+            wrong.append(f"design {index} is not in the space")
+            continue
+        design = problem.design_at(problem.digits_of(index))
+        verdict = judge(problem, design)
+        here = verdict.state is State.FEASIBLE and member(problem, team, design)
+        if not here or objective.sign * verdict.objectives[0] > objective.sign * near.bound:
+            wrong.append(f"design {index} is not near the best")
+    return wrong
 
 
 def _chosen(best: FrontPoint, near: Sequence[FrontPoint], listed: int) -> list[FrontPoint]:
@@ -160,7 +193,7 @@ def _search(
 ) -> tuple[Tally, bool]:
     """The tally of all that is feasible, and whether it is of all."""
 
-    def on_tick(state: State, done: float) -> None:
+    def on_tick(state: Standing, done: float) -> None:
         if progress is not None:
             progress(done)
         if search.tally.feasible > MOST or (done < 1.0 and stop is not None and stop()):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dse import search
-from dse.errors import InputError, SolverRefused, StudyError
+from dse.errors import InputError, SolverRefused, StudyError, VerificationFailed
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.study import running, within
@@ -184,3 +185,21 @@ def test_counting_that_was_stopped_is_taken_up_again(tmp_path: Path, monkeypatch
     assert stopped.count < full.count
     study = Study.open(tmp_path / "run", problem)
     assert near_of(study.run()) == full
+
+
+def test_verify_looks_at_the_designs_that_are_listed(tmp_path: Path) -> None:
+    problem = load(space(error={"t": "50 percent"}))
+    search(problem, folder=tmp_path, solver="pareto")
+    assert "the designs near the best are" in verify(tmp_path, problem=problem).checks
+    database = sqlite3.connect(tmp_path / "study.sqlite")
+    ((text,),) = database.execute("SELECT value FROM facts WHERE name = 'near'").fetchall()
+    near = json.loads(text)
+    for change in ({"bound": near["bound"] * 2}, {"count": 3}, {"listed": [0, *near["listed"][1:]]}):
+        database.execute("UPDATE facts SET value = ? WHERE name = 'near'", (json.dumps({**near, **change}),))
+        database.commit()
+        path = tmp_path / "result.json"
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**stored, "near": {**near, **change}}), encoding="utf-8")
+        with pytest.raises(VerificationFailed, match="near the best"):
+            verify(tmp_path, problem=problem)
+    database.close()
