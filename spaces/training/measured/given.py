@@ -18,6 +18,9 @@ __all__ = ["Given", "given", "load_given"]
 ALIASES = {"format": {"fp16": "bf16", "mxfp8": "fp8"}}
 """Rows that stand in for others where the space has no row of its own."""
 
+FROZEN = {"frameworks": (), "resident": 2.0}
+"""The sharding of a base model that is not trained (LoRA): weights in two bytes, nothing else. No plan of the space."""
+
 Columns = Mapping[str, Mapping[str, Any]]
 
 
@@ -65,6 +68,9 @@ def given(problem: Problem) -> Given:
         if name in tables:
             own = tables[name]
             tables[name] = {alias: own[row] for alias, row in aliases.items() if row in own} | own
+    if "sharding" in tables:
+        blank = dict.fromkeys(next(iter(tables["sharding"].values())), 0.0)
+        tables["sharding"]["frozen"] = blank | FROZEN
     inputs = problem.inputs
 
     def named(name: str) -> dict[str, dict[str, Any]]:

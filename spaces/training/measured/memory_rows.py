@@ -47,7 +47,16 @@ MEASURED = {
 }  # fmt: skip
 """Metrics, the peak that each is, and the bytes of its unit; a card's "GB" as tools print them are 2^30 bytes."""
 
+PRINTED = (
+    ("litgpt", "peak_mem_gb", ("allocated", 1e9)),  # max_memory_allocated / 1e9 (litgpt/finetune)
+    ("dgx cloud", "peak_mem_gib", ("reserved", GIB)),  # NeMo logs max_memory_reserved
+)
+"""What a source's metric is, where its name does not tell: source, metric, and the peak with its unit."""
+
 FROZEN = "frozen base model"
+
+VOCABULARIES = ((r"\b(gpt3_)?7b_", 131072.0), (r"\b(gpt3_)?15b_", 256000.0))
+"""Tokens of Megatron-LM's test models that are not trained with GPT-2's."""
 
 FORMULAS = {"params_grads_opt_gib", "activations_gib", "activation_mem_pct_of_tp_baseline"}
 
@@ -111,11 +120,7 @@ def _row(record: Record) -> MemoryRow:
     metric, notes = cells["metric"], cells.get("notes", "")
     oom = metric == "oom" or cells["value"].casefold() == "oom"
     capacity = numbers.get("capacity_gb", math.nan) * GIB
-    target, unit = MEASURED.get(metric, ("device", GIB) if oom else ("", GIB))
-    if "max_memory_allocated" in notes or (
-        metric == "peak_mem_gib" and "allocated_gib" in cells.get("metric2", "")
-    ):
-        target = "allocated"  # printed beside what tensors occupy between steps
+    target, unit = _target(cells, oom)
     value = numbers.get("value", math.nan)
 
     def made(kind: str, reason: str = "", run: Row | None = None) -> MemoryRow:
@@ -139,12 +144,12 @@ def _row(record: Record) -> MemoryRow:
         )
     if not oom and math.isnan(value):
         return made("skipped", "no value")
-    run, reason = _run(record, cells, numbers)
-    if oom and run is None and "on 1 GPU" in notes and "bnb" not in cells["precision"]:
+    if re.search(r"\blora on 1 gpu\b", notes.casefold()) and "bnb" not in cells["precision"]:
         # the base model is frozen: its weights in two bytes, and the activations of every layer
-        as_full = {**cells, "notes": "", "recompute": "none"}
-        run, reason = _run(record, as_full, numbers)
+        run, reason = _run(record, {**cells, "notes": "", "recompute": "none"}, numbers, frozen=True)
         reason = reason or FROZEN
+    else:
+        run, reason = _run(record, cells, numbers)
     if oom:
         return made("oom", reason, run)
     if run is None:
@@ -152,7 +157,19 @@ def _row(record: Record) -> MemoryRow:
     return made(run.kind, run.reason, run)
 
 
-def _run(record: Record, cells: dict[str, str], numbers: dict[str, float]) -> tuple[Row | None, str]:
+def _target(cells: Mapping[str, str], oom: bool) -> tuple[str, float]:
+    """Which peak a row's figure is, and the bytes of its unit; "" where it is none."""
+    metric, source = cells["metric"], cells.get("source", "").casefold()
+    target, unit = MEASURED.get(metric, ("device", GIB) if oom else ("", GIB))
+    for name, figure, known in PRINTED:
+        if name in source and figure == metric:
+            target, unit = known
+    return "allocated" if "max_memory_allocated" in cells.get("notes", "") else target, unit
+
+
+def _run(
+    record: Record, cells: dict[str, str], numbers: dict[str, float], *, frozen: bool = False
+) -> tuple[Row | None, str]:
     """The row's run with its plans, or why there is none."""
     hardware = hardware_of(cells["system"])
     if not hardware:
@@ -183,7 +200,7 @@ def _run(record: Record, cells: dict[str, str], numbers: dict[str, float]) -> tu
             "GPU count unspecified",
         )
     for plan in reading.plans:
-        plan["runtime"] = _runtime(cells)
+        plan.update(_memory_plan(cells, frozen))
     kind = "bounds" if reading.open else "mixture" if model["experts"] else "exact"
     return (
         Row(
@@ -208,6 +225,9 @@ def _completed(record: Record) -> tuple[dict[str, str], dict[str, float]]:
     for name in ("vocab", "seq_len"):
         found = re.search(r"(?<![\d.])\d{3,}(?![\d.])", cells[name])
         numbers[name] = float(found.group()) if found else math.nan
+    if "unless" in cells["vocab"]:  # a default, which larger tests do not take
+        known = (tokens for pattern, tokens in VOCABULARIES if re.search(pattern, cells["model"]))
+        numbers["vocab"] = next(known, numbers["vocab"])
     stated = re.search(r"\((\d+) by default", cells.get("notes", ""))
     if math.isnan(numbers["seq_len"]) and stated:
         numbers["seq_len"] = float(stated.group(1))
@@ -240,22 +260,31 @@ def _test_model(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[
     if not _is_test(cells):
         return {}
     name = cells["model"]
-    plain = float("disable_bias" not in name and "release" not in name)
-    learned = 0.0 if "rope" in name or "release" in name else numbers["seq_len"]
+    gated = cells["activation"].casefold() == "swiglu"
+    release = "release" in name
+    plain = float("disable_bias" not in name and not release)
+    learned = 0.0 if "rope" in name or release else numbers["seq_len"]
     return {
-        "layernorm": 1.0,
+        "layernorm": float(not gated),
         "qkv_bias": plain,
         "out_bias": plain,
         "mlp_bias": plain,
         "positions": learned,
         "tied": float("untied" not in cells.get("notes", "") and "untie" not in name),
         "qk_norm": float("qk_layernorm" in name),
+        "dropout": float(("memory_speed" in name and "7b" in name) or not (gated or release)),
     }  # fmt: skip
 
 
-def _runtime(cells: Mapping[str, str]) -> str:
-    """The row of the memory constants: which framework keeps what."""
-    if _is_test(cells):
-        fused = "release" in cells["model"] or "memory_speed" in cells["model"]
-        return "megatron" if fused else "megatron-unfused"
-    return runtime_of(cells)
+def _memory_plan(cells: Mapping[str, str], frozen: bool) -> dict[str, str | bool]:
+    """What of a plan only memory is asked of: which framework keeps what, how experts are divided."""
+    found: dict[str, str | bool] = {"runtime": runtime_of(cells)}
+    if frozen:
+        found["sharding"] = "frozen"
+    if "/" in cells["model"]:  # a test of Megatron-LM, whose experts are divided as its layers are
+        found["expert_tp"] = "etp1" not in cells["model"]
+    if _is_test(cells) and "release" not in cells["model"]:
+        found["runtime"] = (
+            "megatron-unfused"  # their configurations ask for no fusion of gradient accumulation
+        )
+    return found

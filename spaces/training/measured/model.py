@@ -95,6 +95,8 @@ def _family(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str,
     """What the activation and the model's name tell: gates, norms, biases, positions and tied embeddings."""
     name, notes = cells["model"].casefold(), cells.get("notes", "")
     activation = cells.get("activation", "").casefold()
+    if not activation and re.search(r"llama|mistral|mixtral|qwen|internlm", name):
+        activation = "swiglu"
     sequence = numbers.get("seq_len", math.nan)
     if re.search(r"gpt[-_ ]?oss", name):
         layers = numbers["layers"]

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.spaces.training.memory import stage_memory
-from dse.spaces.training.state import LAST, held
+from dse.spaces.training.state import LAST
 
 from .cases import Cases
 from .given import Given
-from .memory_rows import FROZEN, MemoryRow
+from .memory_rows import MemoryRow
 from .row import Row
 
 __all__ = ["predict_memory", "predict_times"]
@@ -57,7 +57,6 @@ def predict_memory(rows: Sequence[MemoryRow], given: Given) -> dict[int, list[fl
     device = np.array([row.target == "device" for row in own])
     reserved = np.array([row.target == "reserved" for row in own])
     last = np.array([row.last_stage for row in own])
-    frozen = np.array([row.reason == FROZEN for row in own])
     oom = np.array([row.kind == "oom" for row in own])
     with np.errstate(all="ignore"):
         g = given.namespace(cases)
@@ -66,9 +65,6 @@ def predict_memory(rows: Sequence[MemoryRow], given: Given) -> dict[int, list[fl
             # whether a run fits is asked of what it must have, without what the allocator keeps for later
             lines = stage_memory(g, stage, cache=np.where(oom, 0.0, 1.0))
             whole = sum(np.broadcast_to(line, len(cases)) for line in lines.values())
-            # a frozen base model keeps its weights in two bytes, and neither gradients nor states of them
-            states = lines["weights"] + lines["gradients"] + lines["optimizer_state"]
-            whole = np.where(frozen, whole - states + 2.0 * held(g, stage).total, whole)
             outside = np.where(device, 0.0, lines["context"])
             outside = outside + np.where(device | reserved, 0.0, lines["fragmentation"])
             peaks.append(whole - outside)
