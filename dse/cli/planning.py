@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +88,17 @@ def check_plan(
     base = load_space(space, settings, code=code)
     known = reader(base)(_content(path), str(path), base)
     given = {name.removeprefix("inputs.") for name, _ in settings}
+    kept_inputs = {name: text for name, text in known.inputs.items() if name not in given}
     notes = [
         *known.notes,
         *(
-            f"{name} is what --set says, not what {known.places.get(name, path)} has"
+            f"{name} is {_input_text(base, name)} by --set, instead of {text} ({known.places.get(name, path)})"
             for name, text in known.inputs.items()
             if name in given and text != _input_text(base, name)
         ),
     ]
-    merged = [*((name, text) for name, text in known.inputs.items() if name not in given), *settings]
+    known = replace(known, inputs=kept_inputs)
+    merged = [*kept_inputs.items(), *settings]
     problem = load_space(space, merged, code=code)
     design = _design(problem, known, dict(values))
     same = kept(problem)
