@@ -14,7 +14,10 @@ from dse.expressions.tracer import log2, maximum, minimum, quantity, where
 
 from .layout import Given
 
-__all__ = ["Group", "all_gather", "all_reduce", "all_to_all", "group", "ring_latency", "send"]
+__all__ = [
+    "Group", "all_gather", "all_reduce", "all_to_all", "group", "node_size", "on_one_node", "placed",
+    "ring_latency", "send",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,23 @@ def _nic(g: Given, apart: Any) -> Any:
 
 def group(g: Given, ranks: Any, inner: Any) -> Group:
     """The communicator of ``ranks`` members that stand ``inner`` GPUs apart."""
+    return placed(g, ranks, on_one_node(g, ranks, inner), ranks * inner)
+
+
+def on_one_node(g: Given, ranks: Any, inner: Any) -> Any:
+    """How many of ``ranks`` members that stand ``inner`` GPUs apart share a node."""
+    return minimum(maximum(node_size(g) / inner, 1.0), ranks)
+
+
+def placed(g: Given, ranks: Any, on_node: Any, reach: Any) -> Group:
+    """The communicator of ``ranks`` members, ``on_node`` of them on each node, over ``reach`` GPUs."""
     e = g.efficiency
-    on_node = minimum(maximum(node_size(g) / inner, 1.0), ranks)
     return Group(
         ranks,
         on_node,
         ranks / on_node,
         1.0 / (g.hardware.link * e.link),
-        1.0 / (_nic(g, ranks * inner) * on_node),
+        1.0 / (_nic(g, reach) * on_node),
         e.link_latency,
         e.nic_latency,
     )

@@ -13,7 +13,7 @@ from typing import Any
 from dse.expressions.tracer import maximum, minimum, quantity, where
 from dse.spaces.catalog import architecture
 
-from .layout import Given, expert_tp, tokens, yes
+from .layout import Given, alike, expert_tp, tokens, yes
 
 __all__ = ["Head", "Layer", "half_rate", "head", "layer", "optimizer_step"]
 
@@ -62,6 +62,11 @@ class Layer:
         """Gradients of the weights."""
         return maximum(self.matmul, 0.25 * self.floor)
 
+    def cores(self, g: Given) -> Any:
+        """All passes between the projections, with what is recomputed."""
+        again = maximum(g.recompute.full, g.recompute.attention)
+        return (1.0 + again) * self.core + self.core_backward
+
     def recomputed(self, g: Given) -> Any:
         """What is computed again before the backward pass."""
         r = g.recompute
@@ -85,7 +90,7 @@ class Head:
 
 def half_rate(g: Given) -> Any:
     """Dense peak in 16 bits, FLOP/s: a V100 has fp16 alone."""
-    return maximum(g.hardware.bf16, g.hardware.fp16)
+    return where(g.hardware.bf16 > 0, g.hardware.bf16, g.hardware.fp16)
 
 
 def _rate(g: Given) -> Any:
@@ -108,10 +113,14 @@ def _memory_rate(g: Given) -> Any:
 
 
 def _dense(g: Given) -> tuple[Any, Any]:
-    """Seconds of the attention's projections and of a dense MLP: 2 x tokens x weights / TP FLOPs each."""
+    """Seconds of the attention's projections and of a dense MLP: 2 x tokens x weights / TP FLOPs each.
+
+    Ranks beyond the KV heads compute replicas of them.
+    """
     m, t, rate = g.model, tokens(g), _rate(g)
     width = m.heads * architecture.value_dim(m) / g.tp
-    attention = _matmul(g, 2.0 * t * architecture.attention_parameters(m) / g.tp, rate, t, m.hidden, width)
+    weights = (architecture.attention_parameters(m) + alike(g)) / g.tp
+    attention = _matmul(g, 2.0 * t * weights, rate, t, m.hidden, width)
     wide = m.ffn / g.tp
     mlp = _matmul(g, 2.0 * t * architecture.mlp_parameters(m) / g.tp, rate, t, m.hidden, maximum(wide, 1.0))
     return attention, mlp
@@ -120,33 +129,36 @@ def _dense(g: Given) -> tuple[Any, Any]:
 def _mixture(g: Given) -> Any:
     """Seconds of the routed and the shared experts of one MoE layer, and of its router.
 
-    The tokens of EP ranks meet at each expert; the fullest rank has ``imbalance`` times the mean (GShard
-    2006.16668), capacity drops what is beyond its factor.
+    The tokens of EP x expert TP ranks meet at each expert; the fullest rank has ``imbalance`` times the mean (GShard
+    2006.16668), capacity drops what is beyond its factor. With sequence parallelism the router sees a rank's own tokens.
     """
     m, t, rate, etp = g.model, tokens(g), _rate(g), expert_tp(g)
-    rows = maximum(t * m.top_k * g.ep / maximum(m.experts, 1.0), 1.0)
+    rows = maximum(t / g.tp * etp * m.top_k * g.ep / maximum(m.experts, 1.0), 1.0)
     load = where(g.dispatch.dropless > 0, g.expert_imbalance, minimum(g.expert_imbalance, g.capacity_factor))
     flops = 2.0 * t * m.top_k * architecture.expert_parameters(m) / g.tp * load
     routed = _matmul(g, flops, rate, rows, m.hidden, maximum(m.expert_ffn, 1.0) / etp)
-    beside = architecture.shared_parameters(m) / g.tp + architecture.router_parameters(m)
+    router = architecture.router_parameters(m) / where(g.sequence_parallel, g.tp, 1.0)
+    beside = architecture.shared_parameters(m) / g.tp + router
     return routed + _matmul(g, 2.0 * t * beside, rate, t, m.hidden)
 
 
 def _attention_core(g: Given) -> tuple[Any, Any]:
     """Seconds between the projections of one layer, forward and backward.
 
-    FlashAttention does the causal half of the products, c = 2 (Dao 2307.08691), and 2.5 times as much backward.
-    Kernels written for Ampere reach half of the share on later chips (Shah 2407.08608, Fig. 1). Unfused
-    attention does all products, c = 4, and moves each score through memory.
+    FlashAttention does the causal half of the products, c = 2, or those within a window (Dao 2307.08691), and 2.5
+    times as much backward. Kernels written for Ampere reach half of the share on later chips (Shah 2407.08608,
+    Fig. 1). Unfused attention does all products, c = 4, and moves each score through memory.
     """
     m, e, chip = g.model, g.efficiency, g.hardware
     width = m.heads * (architecture.query_dim(m) + architecture.value_dim(m)) / 2.0 / g.tp
-    spans = g.seq_len * g.attention_share * g.length_imbalance
-    windowed = minimum(where(m.window > 0, m.window, spans), spans) * (m.window_layers / m.layers)
-    scores = tokens(g) * (spans * (1.0 - m.window_layers / m.layers) + windowed)
+    spans, some = g.seq_len * g.attention_share * g.length_imbalance, m.window_layers / m.layers
+    seen = minimum(where(m.window > 0, m.window, spans), spans)
+    # causal: half of a whole sequence, and of a window all but the part before the sequence begins
+    pairs = tokens(g) * (spans * 0.5 * (1.0 - some) + seen * (1.0 - 0.5 * seen / spans) * some)
+    scores = tokens(g) * spans
     later = (chip.generation == "hopper") | (chip.generation == "blackwell")
     share = e.attention * where(later, g.attention.later, 1.0)
-    flash = quantity(2.0 * scores * width, "flop") / (half_rate(g) * share)
+    flash = quantity(4.0 * pairs * width, "flop") / (half_rate(g) * share)
     products = _matmul(g, 4.0 * scores * width, half_rate(g) * e.gemm, g.seq_len, architecture.value_dim(m))
     moved = quantity(scores * m.heads / g.tp, "B") / _memory_rate(g)
     fused = g.attention.flash > 0

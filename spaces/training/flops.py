@@ -12,7 +12,7 @@ from dse.expressions.tracer import maximum, where
 from dse.spaces.catalog import architecture
 
 from .compute import half_rate
-from .layout import Given
+from .layout import Given, alike
 
 __all__ = ["executed_flops", "extra_flops", "model_flops", "peak_rate"]
 
@@ -38,22 +38,20 @@ def extra_flops(g: Given) -> dict[str, Any]:
     """FLOPs that are executed beyond the model's, by reason.
 
     ``recompute`` is forward work done again; ``padding`` rows of the vocabulary that divide over TP and tokens that
-    pad experts to their capacity; ``replication`` the router and KV heads that several TP ranks compute alike.
+    pad experts to their capacity; ``replication`` the KV heads that several TP ranks compute alike, and without
+    sequence parallelism the router.
     """
     m, r, tokens = g.model, g.recompute, _tokens(g)
     layers, moe = m.layers, m.moe_layers
-    mlp = 2.0 * (
-        (layers - moe) * architecture.mlp_parameters(m)
-        + moe * (m.top_k * architecture.expert_parameters(m) + architecture.shared_parameters(m))
-    )
+    shared = 2.0 * architecture.shared_parameters(m)
+    mlp = (layers - moe) * architecture.mlp_flops(m) + moe * (m.top_k * architecture.expert_flops(m) + shared)
     every = architecture.forward_flops(m, g.seq_len, _causal(g), g.attention_share) - 2.0 * m.hidden * m.vocab
-    again = where(r.full > 0, every, r.attention * layers * _attention(g) / layers + r.mlp * mlp)
+    again = where(r.full > 0, every, r.attention * _attention(g) + r.mlp * mlp)
     rows = architecture.padded_vocab(m, g.tp) - m.vocab
     full = where(g.dispatch.dropless > 0, 1.0, maximum(g.capacity_factor, 1.0))
-    experts = 2.0 * moe * m.top_k * architecture.expert_parameters(m) * (full - 1.0)
-    copies = maximum(g.tp / m.kv_heads - 1.0, 0.0) * (1.0 - m.mla)
-    heads = 2.0 * layers * m.hidden * 2.0 * m.kv_heads * m.head_dim * copies
-    router = 2.0 * moe * architecture.router_parameters(m) * (g.tp - 1.0)
+    experts = moe * m.top_k * architecture.expert_flops(m) * (full - 1.0)
+    heads = 2.0 * layers * alike(g)
+    router = 2.0 * moe * architecture.router_parameters(m) * (where(g.sequence_parallel, 1.0, g.tp) - 1.0)
     return {
         "recompute": tokens * again,
         "padding": 3.0 * tokens * (2.0 * m.hidden * rows + experts),

@@ -12,6 +12,7 @@ from dse.expressions.tracer import ceil, maximum, minimum, where
 
 __all__ = [
     "Given",
+    "alike",
     "dp",
     "expert_shard_ranks",
     "expert_tp",
@@ -64,6 +65,14 @@ def shard_ranks(g: Given) -> Any:
 def expert_tp(g: Given) -> Any:
     """Tensor parallel size of the experts: TP or 1."""
     return where(g.expert_tp, g.tp, 1)
+
+
+def alike(g: Given) -> Any:
+    """Weights of a layer's KV heads that all tensor parallel ranks together multiply with beyond the model's own: ranks
+    beyond the KV heads hold replicas of them. The heads of MLA are split as the queries are.
+    """
+    m = g.model
+    return (1.0 - m.mla) * 2.0 * m.hidden * m.head_dim * maximum(g.tp - m.kv_heads, 0.0)
 
 
 def expert_shard_ranks(g: Given) -> Any:

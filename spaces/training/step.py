@@ -2,7 +2,7 @@
 
 A stage works on m micro-batches; the pipeline fills and drains once. Communication hides behind computing as far as
 the plan overlaps it and the fitted share of the computing allows. That share is a budget spent once: tensor,
-context, expert and data parallel traffic draw on the same seconds, in this order.
+context, expert, pipeline and data parallel traffic draw on the same seconds, in this order.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dse.expressions.tracer import maximum, where
+from dse.expressions.tracer import maximum, minimum, where
 
-from . import compute, layout, state, traffic
+from . import compute, layout, traffic
 from .layout import Given, yes
 
 __all__ = ["PARTS", "Step", "step"]
@@ -48,6 +48,12 @@ def _beyond(time: Any, room: Any) -> tuple[Any, Any]:
     return maximum(time - room, 0.0 * time), maximum(room - time, 0.0 * room)
 
 
+def _within(time: Any, most: Any, room: Any) -> tuple[Any, Any]:
+    """The same for time of which no more than ``most`` can hide, where that is no more than the room."""
+    hidden = minimum(time, most)
+    return time - hidden, room - hidden
+
+
 @dataclass(frozen=True, slots=True)
 class _Passes:
     """Seconds of one layer of one micro-batch: computing, what communication it shows, and the room left."""
@@ -70,12 +76,16 @@ def _passes(g: Given) -> _Passes:
     one = compute.layer(g)
     again, backward = one.recomputed(g), one.input_grad + one.weight_grad
     room = g.efficiency.overlap * (one.forward + again + backward)
-    times = 2.0 + g.recompute.full  # forward, backward, and forward again
-    tp = times * traffic.tensor_parallel(g)
+    r, ring = g.recompute, 1.0 - g.cp_kind.ulysses
+    # forward, backward, and forward again of what is recomputed; the MLP has half of the tensor parallel traffic
+    tp = (2.0 + maximum(r.full, 0.5 * r.mlp)) * traffic.tensor_parallel(g)
     hidden, left = _beyond(tp, room)
     tp, room = where(g.overlap_tp, hidden, tp), where(g.overlap_tp, left, room)
-    cp, room = _beyond((times + 1.0) * traffic.context_parallel(g), room)
-    ep = times * traffic.expert_parallel(g)
+    # backward, a ring carries keys and values and their gradients; all-to-alls wait for each other (Ulysses)
+    cp = (2.0 + ring + maximum(r.full, r.attention)) * traffic.context_parallel(g)
+    beside = ring * g.efficiency.overlap * one.cores(g)
+    cp, room = _within(cp, minimum(room, beside), room)
+    ep = (2.0 + maximum(r.full, r.mlp)) * traffic.expert_parallel(g)
     hidden, left = _beyond(ep, room)
     dual = g.schedule.dual > 0
     ep, room = where(dual, hidden, ep), where(dual, left, room)
@@ -100,26 +110,29 @@ def _bubble(g: Given, p: _Passes, handed: Any) -> Any:
 
 def step(g: Given) -> Step:
     """The time of one step of a plan."""
-    m, p, head = layout.micro_batches(g), _passes(g), compute.head(g)
+    m, p = layout.micro_batches(g), _passes(g)
+    # with DualPipe either end has the head of half of the micro-batches
+    head = (1.0 - 0.5 * g.schedule.dual) * compute.head(g).total
     last = layout.last_layers(g)
     body = where(g.pp > 2, layout.middle_layers(g), layout.first_layers(g))
-    on_last = yes(last * p.busy + head.total >= body * p.busy)
+    on_last = yes(last * p.busy + head >= body * p.busy)
     layers = on_last * last + (1.0 - on_last) * body
-    # neighbouring stages hand over activations and gradients
+    # neighbouring stages hand over activations and gradients of each micro-batch
     handed = where(g.pp > 1, traffic.boundary(g), 0.0 * p.forward)
-    shown = where(g.overlap_dp, 1.0 - g.efficiency.overlap, 1.0)
+    sent = 2.0 * g.chunks * handed
+    room = where(g.overlap_dp, minimum(last, body) * p.room, 0.0 * p.room)
+    shown, room = _within(sent, minimum(g.efficiency.overlap * sent, room), room)
     # gradients and weights hide behind one micro-batch, or with every one when they come with each
-    data = traffic.data_parallel(g, layers)
-    room = where(g.overlap_dp, layers * p.room, 0.0 * p.room)
+    data = traffic.data_parallel(g, maximum(last, body))
     each, room = _beyond(data.each, room)
     once, _ = _beyond(data.once, room)
     return Step(
-        compute=m * (layers * (p.forward + p.backward) + on_last * head.total),
+        compute=m * (layers * (p.forward + p.backward) + on_last * head),
         recompute=m * layers * p.again,
         tp=m * layers * p.tp,
         cp=m * layers * p.cp,
         ep=m * layers * p.ep,
-        pp=m * 2.0 * g.chunks * handed * shown,
+        pp=m * shown,
         dp=m * each + once,
         bubble=_bubble(g, p, handed),
         optimizer=compute.optimizer_step(g, _updated(g)),
@@ -129,8 +142,7 @@ def step(g: Given) -> Step:
 
 def _updated(g: Given) -> Any:
     """Parameters that a rank of the stage with most of them updates: all, or its share of sharded states."""
-    first, last = state.held(g, 0), state.held(g, state.LAST)
+    dense, experts = traffic.most_held(g)
     shared = yes(g.sharding.stage >= 1)
-    dense = maximum(first.dense, last.dense) * (1.0 - shared + shared / layout.shard_ranks(g))
-    experts = maximum(first.experts, last.experts)
+    dense = dense * (1.0 - shared + shared / layout.shard_ranks(g))
     return dense + experts * (1.0 - shared + shared / layout.expert_shard_ranks(g))

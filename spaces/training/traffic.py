@@ -6,12 +6,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.expressions.tracer import maximum, minimum, where
+from dse.spaces.catalog import architecture
 
 from . import layout, state
-from .communication import all_gather, all_reduce, all_to_all, group, ring_latency, send
+from .communication import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    group,
+    node_size,
+    on_one_node,
+    placed,
+    ring_latency,
+    send,
+)
 from .layout import Given, yes
 
-__all__ = ["Data", "boundary", "context_parallel", "data_parallel", "expert_parallel", "tensor_parallel"]
+__all__ = [
+    "Data",
+    "boundary",
+    "context_parallel",
+    "data_parallel",
+    "expert_parallel",
+    "most_held",
+    "tensor_parallel",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +59,31 @@ def stages_apart(g: Given) -> Any:
     return g.tp * where(o.pp_before_cp > 0, 1.0, g.cp) * where(o.pp_before_dp > 0, 1.0, layout.dp(g))
 
 
+def _together(g: Given) -> Any:
+    """How many of the DP x CP ranks that hold the same dense parameters share a node."""
+    return on_one_node(g, g.cp, context_apart(g)) * on_one_node(g, layout.dp(g), data_apart(g))
+
+
+def most_held(g: Given) -> tuple[Any, Any]:
+    """Dense parameters, and those of experts, of the stage that holds most: the first, the last, or one between."""
+    first, second, last = state.held(g, 0), state.held(g, 1), state.held(g, state.LAST)
+    return maximum(first.dense, second.dense, last.dense), maximum(
+        first.experts, second.experts, last.experts
+    )
+
+
 def tensor_parallel(g: Given) -> Any:
     """Seconds of one forward pass of a layer: two all-reduces of tokens x h activations (Shoeybi 1909.08053
     section 3), or two all-gathers and two reduce-scatters with sequence parallelism (Korthikanti 4.2.2).
+
+    Half of it is the MLP's. Routed experts have traffic of their own: only shared ones take part, and experts without
+    sequence parallelism.
     """
-    to, size = group(g, g.tp, 1.0), 2.0 * layout.tokens(g) * g.model.hidden
-    return where(g.sequence_parallel, 4.0 * all_gather(to, size), 2.0 * all_reduce(to, size))
+    m, to, size = g.model, group(g, g.tp, 1.0), 2.0 * layout.tokens(g) * g.model.hidden
+    absent = yes(g.sequence_parallel) * yes(m.shared_ffn < 1) * m.moe_layers / m.layers
+    return (1.0 - 0.5 * absent) * where(
+        g.sequence_parallel, 4.0 * all_gather(to, size), 2.0 * all_reduce(to, size)
+    )
 
 
 def context_parallel(g: Given) -> Any:
@@ -53,17 +91,24 @@ def context_parallel(g: Given) -> Any:
     all-to-alls of queries, keys, values and outputs (Ulysses, 2309.14509).
     """
     m, to = g.model, group(g, g.cp, context_apart(g))
-    token = 2.0 * g.micro_batch * g.seq_len * m.head_dim
-    keys = 2.0 * maximum(m.kv_heads / g.tp, 1.0)
-    heads = 2.0 * m.heads / g.tp + keys
+    token = 2.0 * g.micro_batch * g.seq_len * (architecture.query_dim(m) + architecture.value_dim(m))
+    keys = maximum(m.kv_heads / g.tp, 1.0)
+    heads = m.heads / g.tp + keys
     return where(g.cp_kind.ulysses > 0, all_to_all(to, heads * token / g.cp), all_gather(to, keys * token))
 
 
 def expert_parallel(g: Given) -> Any:
-    """Seconds of one forward pass, averaged over layers: dispatch and combine of tokens x top_k x h in 2 bytes."""
-    m, to = g.model, group(g, g.ep, layout.expert_tp(g))
-    copies = layout.tokens(g) / g.tp * layout.expert_tp(g) * m.top_k * g.expert_imbalance
-    return 2.0 * m.moe_layers / m.layers * all_to_all(to, 2.0 * copies * m.hidden)
+    """Seconds of one forward pass, averaged over layers: dispatch and combine of tokens x top_k x h in 2 bytes.
+
+    Each rank sends the tokens that are its own with sequence parallelism; expert TP then gathers those of its ranks.
+    """
+    m, etp = g.model, layout.expert_tp(g)
+    load = where(g.dispatch.dropless > 0, g.expert_imbalance, minimum(g.expert_imbalance, g.capacity_factor))
+    size = 2.0 * layout.tokens(g) / g.tp * m.top_k * load * m.hidden
+    gathered = yes(g.sequence_parallel) * all_gather(group(g, etp, 1.0), size * etp)
+    here = minimum(node_size(g), _together(g) * g.tp)  # ranks of one stage on a node
+    to = placed(g, g.ep, minimum(maximum(here / etp, 1.0), g.ep), g.ep * etp)
+    return 2.0 * m.moe_layers / m.layers * (all_to_all(to, size) + gathered)
 
 
 def boundary(g: Given) -> Any:
@@ -78,13 +123,18 @@ def data_parallel(g: Given, layers: Any) -> Data:
     Shards of a group smaller than all ranks are reduced across groups as well (HSDP).
     """
     s = g.sharding
-    first, last = state.held(g, 0), state.held(g, state.LAST)
-    dense, experts = maximum(first.dense, last.dense), maximum(first.experts, last.experts)
+    dense, experts = most_held(g)
     ranks, every = layout.shard_ranks(g), g.n_gpus / (g.tp * g.pp)
-    inner = minimum(context_apart(g), data_apart(g))
-    near, far = group(g, ranks, inner), group(g, every / ranks, inner * ranks)
+    between, around = context_apart(g), data_apart(g)
+    reach, together = maximum(g.cp * between, layout.dp(g) * around), _together(g)
+    near = placed(
+        g, ranks, minimum(together, ranks), where(ranks < every, minimum(between, around) * ranks, reach)
+    )
+    far = placed(g, every / ranks, maximum(together / ranks, 1.0), reach)
+    # the ranks that share experts stand apart by those between which the experts are divided
     expert_ranks = layout.expert_shard_ranks(g)
-    spread = group(g, expert_ranks, maximum(every / expert_ranks, 1.0) * inner)
+    alone = minimum(maximum(together * expert_ranks / every, 1.0), expert_ranks)
+    spread = placed(g, expert_ranks, alone, reach)
     own = yes(g.model.moe_layers > 0)
     once = (
         all_gather(near, s.once * dense)
