@@ -137,6 +137,17 @@ TITAN: dict[str, tuple[Changes, Changes]] = {
         {"model": "llama-3.1-405b", "n_gpus": "16384", "global_batch": "2048"},
     ),
     "groups": ({"sharding": "hsdp", "shard_group": "8", "tp": "2", "pp": "1", "cp": "2"}, {}),
+    "groups of context parallel ranks": (
+        {
+            "sharding": "hsdp",
+            "shard_group": "8",
+            "tp": "1",
+            "sequence_parallel": "false",
+            "pp": "1",
+            "cp": "8",
+        },
+        {},
+    ),
     "fp8": ({"sharding": "fsdp2", "format": "fp8", "overlap_tp": "true", "recompute": "full", "tp": "8"}, {}),
     "experts": (
         {
@@ -188,6 +199,10 @@ DEEP: dict[str, tuple[Changes, Changes]] = {
         {},
     ),
     "pipeline": ({"sharding": "zero1", "micro_batch": "2"}, {}),
+    "experts": (
+        {"sharding": "zero2", "pp": "1", "ep": "8", "expert_tp": "true", "dispatch": "capacity"},
+        {"model": "mixtral-8x7b", "seq_len": "4096"},
+    ),
     "Ulysses": (
         {
             "sharding": "zero3",
@@ -268,6 +283,7 @@ REFUSED: list[tuple[str, Changes, Changes, str]] = [
     ("megatron", {"cp": "16", "cp_kind": "ulysses", "pp": "1"}, {}, "cp=16: 8 heads on a rank"),
     ("deepspeed", {"sharding": "zero2"}, {}, "sharding=zero2: with pipeline parallelism"),
     ("deepspeed", {"sharding": "zero1", "schedule": "interleaved"}, {}, "schedule=interleaved"),
+    ("deepspeed", {"sharding": "zero1", "ep": "2"}, {"model": "mixtral-8x7b"}, "pp=2: experts run without"),
     ("deepspeed", {"sharding": "fsdp2"}, {}, "sharding=fsdp2: it knows zero0, zero1, zero2, zero3"),
     ("deepspeed", {"sharding": "zero1", "format": "fp8"}, {}, "format=fp8"),
     ("deepspeed", {"sharding": "zero0", "optimizer": "adam-offload"}, {}, "optimizer=adam-offload"),
@@ -286,6 +302,7 @@ REFUSED: list[tuple[str, Changes, Changes, str]] = [
     ("torchtitan", {"sharding": "fsdp2", "cp": "2", "cp_kind": "ulysses"}, {}, "cp_kind=ulysses"),
     ("torchtitan", {"sharding": "fsdp2"}, {"model": "gpt-3-175b", "seq_len": "2048"}, "model=gpt-3-175b"),
     ("torchtitan", {"sharding": "hsdp", "shard_group": "0"}, {}, "shard_group=0"),
+    ("torchtitan", {"sharding": "fsdp2", "pp": "1"}, {"model": "deepseek-v3"}, "expert_tp=false"),
     ("torchtitan", {"sharding": "fsdp2", "dispatch": "capacity"}, {}, "dispatch=capacity"),
     (
         "torchtitan",

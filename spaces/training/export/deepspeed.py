@@ -15,7 +15,7 @@ from dse.study.exports import KnownPlan, Plan, Written
 
 from .names import DEEPSPEED
 from .plain import load_json
-from .shapes import Shape, cannot, flag, predicted_format, text, whole
+from .shapes import Shape, cannot, cell, flag, predicted_format, text, whole
 
 __all__ = ["launch_arguments", "read_deepspeed", "write_deepspeed"]
 
@@ -55,8 +55,6 @@ def write_deepspeed(plan: Plan) -> Written:
             "cpu_checkpointing": False,
             "contiguous_memory_optimization": False,
         }
-    if shape.ep > 1:
-        data["expert_parallel"] = {"enabled": True, "autoep_size": shape.ep}
     each = min(_HOST, shape.n_gpus)
     while shape.n_gpus % each:
         each -= 1
@@ -89,6 +87,8 @@ def launch_arguments(plan: Plan, shape: Shape) -> list[tuple[str, str]]:
         found.append(("no-pipeline-parallel", ""))
     if shape.sequence_parallel and shape.tp > 1:
         found.append(("sequence-parallel", ""))
+    if shape.experts:
+        found += _experts(plan, shape)
     match text(plan, "recompute", "none"):
         case "full":
             found += [
@@ -102,6 +102,22 @@ def launch_arguments(plan: Plan, shape: Shape) -> list[tuple[str, str]]:
     return found
 
 
+def _experts(plan: Plan, shape: Shape) -> list[tuple[str, str]]:
+    found = [
+        ("num-experts", f"{shape.experts}"),
+        ("topk", f"{cell(plan.rows['model'], 'top_k')}"),
+        ("moe-expert-parallel-size", f"{shape.ep}"),
+        ("create-moe-param-group", ""),
+    ]
+    if text(plan, "dispatch", "dropless") == "capacity":
+        found.append(("moe-train-capacity-factor", f"{plan.inputs.get('capacity_factor', 1.0):.12g}"))
+    else:
+        found.append(("disable-moe-token-dropping", ""))
+    if shape.etp > 1:
+        found.append(("enable-expert-tensor-parallelism", ""))
+    return found
+
+
 def _check(plan: Plan, shape: Shape) -> None:
     for name, why in shape.faults():
         raise cannot(_TARGET, plan, name, why)
@@ -112,7 +128,6 @@ def _check(plan: Plan, shape: Shape) -> None:
         ("recompute", ("none", "attention", "full"), "none"),
         ("placement", ("tp-cp-dp-pp",), "tp-cp-dp-pp"),
         ("edges", ("even",), "even"),
-        ("dispatch", ("dropless",), "dropless"),
     ):
         if text(plan, name, default) not in known:
             raise cannot(_TARGET, plan, name, f"it knows {', '.join(known)}")
@@ -133,9 +148,8 @@ def _check(plan: Plan, shape: Shape) -> None:
         raise cannot(_TARGET, plan, "sequence_parallel", "it does not go with --ds-sequence-parallel-size")
     if flag(plan, "overlap_tp") and shape.tp > 1:
         raise cannot(_TARGET, plan, "overlap_tp", "it does not overlap tensor parallel traffic in training")
-    if shape.ep > 1 and (shape.etp > 1 or shape.pp > 1):
-        name = "expert_tp" if shape.etp > 1 else "pp"
-        raise cannot(_TARGET, plan, name, "expert parallelism runs without it")
+    if shape.experts and shape.pp > 1:
+        raise cannot(_TARGET, plan, "pp", "experts run without pipeline parallelism")
 
 
 # -- back --------------------------------------------------------------------------------------------

@@ -189,8 +189,10 @@ TORCHRUN = frozenset(
 
 DEEPSPEED_LAUNCHER = frozenset(
     """
-    deepspeed deepspeed-activation-checkpointing deepspeed_config ds-sequence-parallel-size exclude hostfile include
-    launcher launcher_args master_addr master_port module no-pipeline-parallel num_gpus num_nodes zero-stage
+    create-moe-param-group deepspeed deepspeed-activation-checkpointing deepspeed_config disable-moe-token-dropping
+    ds-sequence-parallel-size enable-expert-tensor-parallelism exclude hostfile include launcher launcher_args
+    master_addr master_port module moe-expert-parallel-size moe-train-capacity-factor no-pipeline-parallel num_gpus
+    num_nodes topk zero-stage
     """.split()
 )
 """The options of the ``deepspeed`` launcher, and what Megatron-DeepSpeed adds to Megatron's arguments."""

@@ -180,8 +180,8 @@ def _check_sizes(plan: Plan, shape: Shape) -> None:
                 "ep",
                 f"it must be a multiple of cp and divide the {shard * shape.cp} sharded ranks",
             )
-        if shape.tp > 1 and shape.etp == 1:
-            raise cannot(_TARGET, plan, "expert_tp", "it divides experts over the tensor parallel group too")
+    if shape.experts and shape.tp > 1 and shape.etp == 1:
+        raise cannot(_TARGET, plan, "expert_tp", "it divides experts over the tensor parallel group too")
 
 
 # -- back --------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _read_sharding(read: _Config, replicate: int, shard: object) -> dict[str, st
     if replicate == 1:
         resident = reshard == "never" or (reshard == "default" and pp > 1)
         return {"sharding": "fsdp2-resident" if resident else "fsdp2", "shard_group": "0"}
-    if shard == 1:
+    if shard == 1 and cp == 1:
         return {"sharding": "ddp", "shard_group": "0"}
     if not isinstance(shard, int) or shard < 1:
         raise read.fault(
