@@ -21,7 +21,7 @@ from dse.study.result import FrontPoint, Result, number
 from dse.study.study import Study
 from dse.units import format_value, from_base
 
-__all__ = ["Checked", "check_plan", "plan_data", "plan_lines"]
+__all__ = ["Checked", "check_plan", "plan_data", "plan_lines", "read_design"]
 
 _NEAR = 2
 """Choices that are named on each side of a value which is none."""
@@ -88,9 +88,18 @@ def check_plan(
     base = load_space(space, settings, code=code)
     known = reader(base)(_content(path), str(path), base)
     given = {name.removeprefix("inputs.") for name, _ in settings}
+    open_ = [name for name in known.needs if name not in given]
+    if open_:
+        wanted = " ".join(f"--set {name}=..." for name in open_)
+        raise InputError(f"{path} does not say {' and '.join(open_)}; add {wanted}")
     kept_inputs = {name: text for name, text in known.inputs.items() if name not in given}
     notes = [
         *known.notes,
+        *(
+            f"{name} is {_input_text(base, name)}, which the file does not say; --set {name}=... changes it"
+            for name in known.assumed
+            if name not in given
+        ),
         *(
             f"{name} is {_input_text(base, name)} by --set, instead of {text} ({known.places.get(name, path)})"
             for name, text in known.inputs.items()
@@ -100,7 +109,7 @@ def check_plan(
     known = replace(known, inputs=kept_inputs)
     merged = [*kept_inputs.items(), *settings]
     problem = load_space(space, merged, code=code)
-    design = _design(problem, known, dict(values))
+    design = read_design(problem, known, dict(values))
     same = kept(problem)
     searched = _restricted(problem, problem.team(team), design, same)
     result = finish(Study(problem, team=searched, within=0), None, label="searching for a better plan")
@@ -134,7 +143,12 @@ def _restricted(problem: Problem, team: Team, design: Design, names: Sequence[st
 # -- the design --------------------------------------------------------------------------------------
 
 
-def _design(problem: Problem, known: KnownPlan, given: Mapping[str, str]) -> Design:
+def read_design(problem: Problem, known: KnownPlan, given: Mapping[str, str]) -> Design:
+    """The design that a file runs; ``given`` values stand in place of the file's.
+
+    Raises:
+        InputError: the space has no such value, or a dimension has none.
+    """
     for name in given:
         problem.dimension(name)
     texts: dict[str, str] = {}

@@ -84,7 +84,8 @@ class KnownPlan:
     """What was read of a plan that exists: texts of inputs and of dimensions, as the command line takes them.
 
     ``places`` says where each stands: file, line, and what is written there. ``ignored`` is what has no influence on
-    the cost; ``notes`` are remarks.
+    the cost; ``notes`` are remarks. ``needs`` are inputs that the file leaves open and that must be given beside it,
+    ``assumed`` those whose default is taken instead.
     """
 
     inputs: Mapping[str, str]
@@ -92,6 +93,8 @@ class KnownPlan:
     places: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 Exporter: TypeAlias = Callable[[Plan], Written]

@@ -163,6 +163,23 @@ def test_files_that_are_no_plan(dse: Dse, space: Path, tmp_path: Path, content: 
     assert said in ran.err
 
 
+def test_what_the_file_leaves_open_must_be_given(dse: Dse, space: Path, line: Path) -> None:
+    text = line.read_text(encoding="utf-8").replace("torchrun", "python #").replace("hardware=h100-sxm", "")
+    line.write_text(
+        text.replace(
+            "python #", '"${ALL[@]}" "${MODEL_ARGS[@]}" "${PARALLEL_ARGS[@]}" "${TRAINING_ARGS[@]}" #'
+        )
+    )
+    ran = dse("explain", space, "--plan", line)
+    assert (ran.code, ran.out) == (2, "")
+    assert "does not say n_gpus; add --set n_gpus=..." in ran.err
+    ran = dse("explain", space, "--plan", line, "--set", "n_gpus=64")
+    assert ran.code == 0
+    told = " ".join(ran.out.split())
+    assert "hardware is h100-sxm, which the file does not say" in told
+    assert "arguments that come from outside the file are not known" in told
+
+
 def test_mistakes_of_plan(dse: Dse, space: Path, line: Path, tmp_path: Path) -> None:
     assert "No such file" in dse("explain", space, "--plan", tmp_path / "none.sh").err
     assert "--plan goes with neither" in dse("explain", space, "--plan", line, "--index", "1").err

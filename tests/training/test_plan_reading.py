@@ -95,6 +95,8 @@ def test_a_file_of_arguments() -> None:
     assert known.design["micro_batch"] == "1"
     assert "n_gpus" not in known.inputs
     assert known.inputs["global_batch"] == "128"
+    assert known.needs == ("n_gpus",)
+    assert known.assumed == ("hardware",)
 
 
 def test_tasks_count_where_there_is_no_launcher() -> None:

@@ -183,9 +183,7 @@ def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
         raise InputError(f"{file}: 'train_micro_batch_size_per_gpu' is missing")
     tp = _count(_section(data, "tensor_parallel", file), "autotp_size", file) or 1
     inputs = {"framework": "deepspeed"}
-    notes = [
-        "the configuration does not say the model and the sequence length: --set model=... --set seq_len=..."
-    ]
+    notes: list[str] = []
     if batch is not None:
         inputs["global_batch"] = f"{batch}"
         if steps is not None:
@@ -243,6 +241,12 @@ def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
         {name: f"{file}: {name}={value}" for name, value in {**inputs, **known}.items()},
         tuple(ignored),
         tuple(notes),
+        needs=tuple(
+            name
+            for name in ("model", "seq_len", "n_gpus", "global_batch")
+            if name in problem.inputs and name not in inputs
+        ),
+        assumed=tuple(name for name in ("hardware",) if name in problem.inputs),
     )
 
 

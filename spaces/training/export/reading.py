@@ -83,6 +83,10 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
         {name: place for name, (_, place) in {**inputs, **design}.items()},
         tuple(dict.fromkeys(launch.ignored)),
         tuple(launch.notes),
+        needs=tuple(
+            name for name in ("n_gpus", "global_batch") if name in problem.inputs and name not in inputs
+        ),
+        assumed=tuple(name for name in ("hardware",) if name in problem.inputs and name not in inputs),
     )
 
 

@@ -216,8 +216,6 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
         inputs["n_gpus"] = f"{replicate * shard * tp * pp * cp}"
         if batch == -1:
             batch = local * replicate * shard
-    else:
-        notes.append("the number of GPUs is not in the file: --set n_gpus=N")
     if isinstance(batch, int) and batch > 0:
         inputs["global_batch"] = f"{batch}"
     names = {pair: name for name, pair in _FLAVORS.items()}  # of one flavor, the later model
@@ -225,7 +223,7 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
     if model in names:
         inputs["model"] = names[model]
     elif "model" in problem.inputs:
-        notes.append(f"the flavor {model[1]!r} is not in the catalogue: --set model=...")
+        notes.append(f"the flavor {model[1]!r} of {model[0]!r} is not in the catalogue")
     design = {**_read_design(read), **_read_sharding(read, replicate, shard)}
     inputs["precision"] = design["format"]
     chosen = problem.inputs.get("model")
@@ -247,6 +245,12 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
         {name: f"{file}: {name}={value}" for name, value in {**inputs, **known}.items()},
         tuple(read.ignored()),
         tuple(notes),
+        needs=tuple(
+            name
+            for name in ("model", "n_gpus", "global_batch")
+            if name in problem.inputs and name not in inputs
+        ),
+        assumed=tuple(name for name in ("hardware",) if name in problem.inputs),
     )
 
 
