@@ -76,7 +76,9 @@ def _table_lines(table: Table) -> list[str]:
         if kinds[-1] == "text"
         else aligned(rows, right=right)
     )
-    if len(table.rows) > table.shown:
+    if not shown:
+        lines = []
+    elif len(table.rows) > table.shown:
         lines.append(f"  and {len(table.rows) - table.shown} more; --json has all")
     for note in table.notes:
         lines += paragraph(note, indent=2, hanging=0)
@@ -90,6 +92,6 @@ def _shown(cell: Cell, kind: str) -> str:
         return cell
     if kind == "count":
         return f"{int(cell):,}"
-    if kind == "percent":
-        return f"{100.0 * cell:.1f} %"
+    if kind in {"percent", "hundredths"}:
+        return f"{100.0 * cell:.1f}{' %' if kind == 'percent' else ''}"
     return f"{cell:.4g}" if abs(cell) < 1e-2 or abs(cell) >= 1e4 else f"{cell:.3f}".rstrip("0").rstrip(".")

@@ -41,7 +41,8 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns. Each column has a name and a kind, ``text``, ``count``, ``percent`` or ``number``.
+    """Rows under columns. Each column has a name and a kind: ``text``, ``count``, ``percent``, ``hundredths`` (percent
+    whose sign stands in the title), ``number``, or ``value``, which is text that ends where numbers do.
 
     Texts that may be long stand in the last column. Of a long table, people are shown the rows up to ``shown``.
     """

@@ -13,19 +13,23 @@ from typing import Any
 from dse.errors import InputError, SpaceError, nearest
 from dse.study.agreement import Calibration, Cell, Report, Table, Validation
 from dse.study.measurements import Measurements, read_measurements
+from dse.study.scoring import Errors
 
+from .measured.fitted import fitted as fit_record
+from .measured.fitted import fitted_text
 from .measured.given import Given, load_given
-from .measured.memory_rows import FORMULAS, MEASURED, read_memory_rows
-from .measured.memory_scores import absolute, memory_tables, relative, score_memory
+from .measured.memory_rows import FORMULAS, MEASURED, MemoryRows, read_memory_rows
+from .measured.memory_scores import MemoryScores, absolute, memory_tables, relative, score_memory
 from .measured.predictions import predict_memory, predict_times
 from .measured.row import Row
 from .measured.scores import Scores, bounds, predicted_value, score
+from .measured.summary import compared, efficiencies, overall, summary, unused, used_and_not
 from .measured.tables import (
     bounds_table,
     counts_table,
     flagged_table,
     group_table,
-    overall,
+    mixtures_table,
     repeats_table,
     sweep_table,
 )
@@ -41,6 +45,7 @@ ROWS_NEEDED = 2
 
 Columns = Mapping[str, Mapping[str, Any]]
 Predicted = dict[int, list[float]]
+Written = tuple[Sequence[str], Sequence[Mapping[str, Any]]]
 
 
 def validate(request: Validation) -> Report:
@@ -56,58 +61,59 @@ def validate(request: Validation) -> Report:
     if data is not None and memory is None and _is_memory(data):
         data, memory = None, data
     given = load_given()
+    exact = own = predictions = None
     tables: list[Table] = []
     scores: dict[str, Cell] = {}
-    predictions = None
     titles = []
     if data is not None:
         rows = read_rows(data)
         _check_columns(request.by, rows.table)
         times = predict_times(rows.rows, given)
-        tables += time_tables(rows, times, request.by)
-        scores |= overall(score(rows.rows, times))
-        predictions = _predictions(rows.table, {at: _told(rows.rows[at], ends) for at, ends in times.items()})
+        exact = score(rows.rows, times)
+        tables += time_tables(rows, times, exact, request.by)
+        scores |= overall(exact)
+        told = {at: predicted_value(rows.rows[at], ends) for at, ends in times.items()}
+        predictions = _predictions(rows.table, told)
         titles.append("the published figures that come with dse" if data == PUBLISHED else str(data))
     if memory is not None:
         peaks = read_memory_rows(memory)
         found = predict_memory(peaks.rows, given)
         own = score_memory(peaks.rows, found)
         tables += memory_tables(peaks.rows, own)
-        scores |= {
-            f"memory_large {source}, {target}": relative(of) for (source, target), of in own.large().items()
-        }
-        scores |= {
-            f"memory_small {source}, {target}": absolute(of) for (source, target), of in own.small().items()
-        }
-        scores["oom_foreseen"] = sum(answer is True for _, answer in own.oom)
-        scores["oom_missed"] = sum(answer is False for _, answer in own.oom)
+        scores |= _memory_scores(own)
         titles += [] if memory == PUBLISHED_MEMORY else [str(memory)]
-        if predictions is None:
-            values = {
-                at: (min(ends) * max(ends)) ** 0.5 / peaks.rows[at].unit
-                for at, ends in found.items()
-                if peaks.rows[at].kind != "oom"
-            }
-            predictions = _predictions(peaks.table, values)
-    return Report(f"training against {' and '.join(titles)}", tuple(tables), scores, predictions)
+        predictions = predictions or _memory_predictions(peaks, found)
+    first = summary(exact, own, fit_record())
+    report = [first, *tables] if first.rows else tables
+    return Report(f"training against {' and '.join(titles)}", tuple(report), scores, predictions)
 
 
-def time_tables(rows: Rows, times: Predicted, by: Sequence[str]) -> list[Table]:
-    """What is told of iteration times."""
-    exact = score(rows.rows, times)
-    tables = [counts_table(rows.rows, times)]
+def time_tables(rows: Rows, times: Predicted, exact: Scores, by: Sequence[str]) -> list[Table]:
+    """What is told of iteration times, after the summary."""
+    tables = []
     if exact.runs:
-        tables.append(_summary(exact))
-        title = f"Errors by {', '.join(by)}"
-        tables.append(group_table("groups", title, exact.by(rows.rows, by), exact))
+        record = fit_record() if tuple(by) == ("source",) else None
+        held = {**record.apart, **record.left_out} if record else {}
+        tables.append(
+            group_table(
+                "groups",
+                f"Errors by {', '.join(by)}",
+                exact.by(rows.rows, by),
+                counts=used_and_not(rows.rows, by),
+                sources=exact.sources if tuple(by) == ("source",) else None,
+                left_out={name: held[name] for name in exact.sources if name in held},
+            )
+        )
         firsts = [run.first for run in exact.runs]
         tables.append(sweep_table("scale_sweeps", exact.scale, rows.rows, firsts))
         tables.append(sweep_table("plan_sweeps", exact.plan, rows.rows, firsts))
-    mixture = score(rows.rows, times, "mixture")
-    tables.append(group_table("mixture", "Mixtures of experts (apart)", mixture.groups))
-    tables.append(bounds_table(bounds(rows.rows, times), rows.rows))
+    mixtures = bounds(rows.rows, times, "mixture")
+    opened = bounds(rows.rows, times)
+    tables.append(bounds_table(opened, rows.rows))
+    tables.append(mixtures_table([*mixtures, *opened], rows.rows))
     tables.append(flagged_table(bounds(rows.rows, times, "flagged"), rows.rows))
     tables.append(repeats_table(rows.rows))
+    tables += [unused(rows.rows, by), counts_table(rows.rows)]
     return [table for table in tables if table.rows]
 
 
@@ -134,29 +140,33 @@ def calibrate(request: Calibration) -> Report:
     after = score(rows.rows, predict_times(rows.rows, given, ("exact",), fitted))
     scores: dict[str, Cell] = {f"before_{name}": cell for name, cell in overall(before).items()}
     scores |= {f"after_{name}": cell for name, cell in overall(after).items()}
-    tables = [counts_table(rows.rows)]
-    held = apart = left = None
+    held = None
     if request.leave_out:
-        held, apart, left = left_out(
-            rows, given, lambda source: calibration.fit(rows, without=source, **files)
-        )
-        scores |= {f"left_out_{name}": cell for name, cell in overall(held).items() if "macro" in name}
+        held = left_out(rows, given, lambda source: calibration.fit(rows, without=source, **files))
+        scores |= {f"left_out_{name}": cell for name, cell in overall(held[0]).items() if "macro" in name}
         scores |= {
-            f"left_out_{name}": cell for name, cell in overall(left).items() if "_s" in name or "_r" in name
+            f"left_out_{name}": cell
+            for name, cell in overall(held[2]).items()
+            if "_s" in name or "_r" in name
         }
-        scores |= {"left_out_apart_macro": apart.macro}
-    tables += _compared(before, after, held, apart, left)
-    if held and apart:
-        tables.append(group_table("left_out", "Each source left out of the fit and predicted", held.groups))
+        scores |= {"left_out_apart_macro": held[1].macro_all}
+    tables = [*compared(before, after, held)]
+    if held:
+        title = "Each source left out of the fit and predicted"
+        tables.append(group_table("left_out", title, _worst_first(held[0]), shown=10))
         title = "Left out, where no other source has that GPU generation (no bar)"
-        tables.append(group_table("left_out_apart", title, apart.groups))
-    tables.append(_efficiencies(fitted))
-    text = calibration.written(fitted, rows, **files)
+        tables.append(group_table("left_out_apart", title, _worst_first(held[1]), shown=10))
+    tables += [efficiencies(fitted), counts_table(rows.rows)]
+    generations = [_generation(row, given) for row in usable]
+    made = fitted_text({"data": request.data, **files}, request.out, generations, after, held)
     return Report(
         f"training calibrated on {request.data}",
         tuple(t for t in tables if t.rows),
         scores,
-        files={request.out: text},
+        files={
+            request.out: calibration.written(fitted, rows, **files),
+            request.out.with_suffix(".json"): made,
+        },
     )
 
 
@@ -168,13 +178,10 @@ def left_out(rows: Rows, given: Given, fit: Any) -> tuple[Scores, Scores, Scores
     """
     sources = dict.fromkeys(row.cells["source"] for row in rows.rows if row.kind == "exact")
 
-    def generation(row: Row) -> str:
-        return str(given.hardware[row.hardware]["generation"])
-
     having: dict[str, set[str]] = {}
     for row in rows.rows:
         if row.kind == "exact":
-            having.setdefault(generation(row), set()).add(row.cells["source"])
+            having.setdefault(_generation(row, given), set()).add(row.cells["source"])
     shared: Predicted = {}
     alone: Predicted = {}
     for source in sources:
@@ -183,9 +190,37 @@ def left_out(rows: Rows, given: Given, fit: Any) -> tuple[Scores, Scores, Scores
             row if row.cells["source"] == source else Row(row.line, row.cells, "skipped") for row in rows.rows
         ]
         for at, ends in predict_times(chosen, given, ("exact",), fitted).items():
-            others = having[generation(rows.rows[at])] - {source}
+            others = having[_generation(rows.rows[at], given)] - {source}
             (shared if others else alone)[at] = ends
     return score(rows.rows, shared), score(rows.rows, alone), score(rows.rows, shared | alone)
+
+
+def _worst_first(scores: Scores) -> dict[tuple[str, ...], Errors]:
+    return dict(sorted(scores.groups.items(), key=lambda one: -one[1].mean))
+
+
+def _generation(row: Row, given: Given) -> str:
+    return str(given.hardware[row.hardware]["generation"])
+
+
+def _memory_scores(own: MemoryScores) -> dict[str, Cell]:
+    large = {f"memory_large {source}, {target}": relative(of) for (source, target), of in own.large().items()}
+    small = {f"memory_small {source}, {target}": absolute(of) for (source, target), of in own.small().items()}
+    return {
+        **large,
+        **small,
+        "oom_foreseen": sum(answer is True for _, answer in own.oom),
+        "oom_missed": sum(answer is False for _, answer in own.oom),
+    }
+
+
+def _memory_predictions(peaks: MemoryRows, found: Predicted) -> Written:
+    values = {
+        at: (min(ends) * max(ends)) ** 0.5 / peaks.rows[at].unit
+        for at, ends in found.items()
+        if peaks.rows[at].kind != "oom"
+    }
+    return _predictions(peaks.table, values)
 
 
 def _is_memory(path: Path) -> bool:
@@ -204,13 +239,7 @@ def _check_columns(by: Sequence[str], table: Measurements) -> None:
             raise InputError(f"--by: {table.file} has no column {name!r}{nearest(name, table.columns)}")
 
 
-def _told(row: Row, seconds: Sequence[float]) -> float:
-    return predicted_value(row, seconds)
-
-
-def _predictions(
-    table: Measurements, values: Mapping[int, float]
-) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+def _predictions(table: Measurements, values: Mapping[int, float]) -> Written:
     """The rows of a table with ``predicted`` behind them; empty where there is none."""
     columns = [*(name for name in table.columns if name != "predicted"), "predicted"]
     rows = [
@@ -218,61 +247,3 @@ def _predictions(
         for at, record in enumerate(table.records)
     ]
     return columns, rows
-
-
-def _summary(scores: Scores) -> Table:
-    told = overall(scores)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            told["macro"],
-            "mean absolute error, macro: mean over sources of each source's mean over (model, system)",
-        ),
-        (told["macro_median"], "median absolute error, macro"),
-        (told["macro_bias"], "bias, macro (above 0: the predicted figure is too high)"),
-        (told["macro_p90"], "90th percentile of the absolute error, macro"),
-        (told["pooled_mean"], "mean absolute error over all configurations alike"),
-        (told["pooled_median"], "median absolute error over all configurations alike"),
-    ]
-    note = (
-        f"{told['rows']:,} rows, {told['configurations']:,} configurations, {told['groups']} groups, "
-        f"{told['sources']} sources. Errors are relative to the measured figure in its own unit, a time or a rate."
-    )
-    columns = (("error", "percent"), ("figure", "text"))
-    return Table("summary", "Error of the predicted figures", columns, tuple(rows), (note,))
-
-
-def _compared(
-    before: Scores, after: Scores, held: Scores | None, apart: Scores | None, left: Scores | None
-) -> list[Table]:
-    """Figures with the shipped efficiencies, with the fitted ones, and of sources that were left out of the fit."""
-    tried = [("before", before), ("after", after), *([("left_out", held)] if held else [])]
-    rows: list[tuple[Cell, ...]] = [(*(one.macro for _, one in tried), "macro mean error")]
-    if apart and apart.runs:
-        rows.append(
-            (None, None, apart.macro, "macro mean error, where no other source has the GPU generation")
-        )
-    ranked = [before, after, *([left] if left else [])]
-    rows.append((*(one.plan_regret for one in ranked), "median regret of plan sweeps"))
-    rows += [(*(one.sources.get(source) for _, one in tried), source) for source in after.sources]
-    ranks: list[tuple[Cell, ...]] = [
-        (*(one.scale_rank for one in ranked), f"scale sweeps ({len(after.scale)})"),
-        (*(one.plan_rank for one in ranked), f"plan sweeps ({len(after.plan)})"),
-    ]
-    names = [name for name, _ in tried]
-    errors = (*((name, "percent") for name in names), ("figure", "text"))
-    numbers = (*((name, "number") for name in names), ("sweeps", "text"))
-    return [
-        Table("calibration", "Mean errors; of a source, the mean over its groups", errors, tuple(rows)),
-        Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
-    ]
-
-
-def _efficiencies(fitted: Columns) -> Table:
-    rows = [
-        (float(value), generation, name)
-        for generation, cells in fitted.items()
-        for name, value in cells.items()
-        if isinstance(value, (int, float))
-    ]
-    columns = (("value", "number"), ("generation", "text"), ("efficiency", "text"))
-    return Table("efficiencies", "Fitted efficiencies", columns, tuple(rows))

@@ -58,7 +58,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> None:
 def runs(tmp_path: Path) -> Path:
     changes = [
         {"value": "10"}, {"value": "12", "micro_batch": "2"}, {"value": "11", "micro_batch": "1"}, {"value": "10.5"},
-        {"source": "b", "value": "20"}, {"recompute": "", "value": "14"}, {"flag": "slow", "value": "30"},
+        {"source": "b", "value": "20"}, {"recompute": "", "value": "14"}, {"flag": "slow", "value": "13"},
         {"dp": "8"}, {"system": "Cray-1"},
     ]  # fmt: skip
     return write_table(tmp_path / "runs.csv", changes)
@@ -79,7 +79,7 @@ def test_validate(dse: Dse, runs: Path, snapshot: Callable[[str, str], None], tm
         "12.6",
         "26.4",
         "16.8",
-        "36.0",
+        "15.6",
         "",
         "",
     ]
@@ -90,8 +90,8 @@ def test_validate_as_data(dse: Dse, runs: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     data = json.loads(ran.out)
     assert data["scores"]["macro"] == pytest.approx((0.2 + 0.32) / 2, abs=0.01)
-    assert data["tables"]["groups"][0]["rows"] == 3
-    assert [row["spread"] for row in data["tables"]["repeats"]] == [3.0]
+    assert data["tables"]["groups"][0]["used"] == 4
+    assert [row["spread"] for row in data["tables"]["repeats"]] == [pytest.approx(1.3)]
 
 
 def test_validate_without_a_usable_row(dse: Dse, tmp_path: Path) -> None:
@@ -112,8 +112,13 @@ def test_one_row_can_be_validated_but_not_calibrated(dse: Dse, tmp_path: Path) -
 def test_calibrate(dse: Dse, runs: Path, snapshot: Callable[[str, str], None], tmp_path: Path) -> None:
     out = tmp_path / "fit.csv"
     ran = dse("calibrate", "training", "--data", runs, "--out", out, "--leave-out", "source")
-    assert (ran.code, ran.err) == (0, f"wrote {out}\n")
+    made = out.with_suffix(".json")
+    assert (ran.code, ran.err) == (0, f"wrote {out}\nwrote {made}\n")
     assert out.read_text() == "generation,factor\nampere,1.0\n"
+    told = json.loads(made.read_text())
+    assert told["command"] == "dse calibrate training --data runs.csv --leave-out source --out fit.csv"
+    assert told["rows"] == {"fitted": 5, "configurations": 4, "by_generation": {"ampere": 5}}
+    assert told["in_sample"]["sources"] == {"a paper": 0.0081, "b": 0.1}
     snapshot("calibrate_training", ran.out.replace(str(runs), "runs.csv"))
 
 
@@ -131,6 +136,25 @@ def test_calibrate_as_data(dse: Dse, runs: Path, tmp_path: Path) -> None:
     )
     scores = json.loads(ran.out)["scores"]
     assert scores["before_macro"] > scores["left_out_macro"] > scores["after_macro"]
+
+
+def test_noisy_sources_are_told_and_left_out_of_the_macro_error(dse: Dse, tmp_path: Path) -> None:
+    rows = [{"value": "10"}, {"value": "16", "flag": "slow repeat"}, {"source": "b", "value": "20"}]
+    path = write_table(tmp_path / "t.csv", rows)
+    scores = json.loads(dse("validate", "training", "--data", path, "--json").out)["scores"]
+    assert scores["macro"] == pytest.approx(0.32)
+    assert scores["macro_with_noisy"] == pytest.approx(0.26)
+    text = " ".join(dse("validate", "training", "--data", path).out.split())
+    assert "identical runs differ at most 1.5-fold: a paper (identical runs differ 1.60-fold" in text
+    alone = write_table(tmp_path / "alone.csv", rows[:2])  # nothing else to judge by
+    scores = json.loads(dse("validate", "training", "--data", alone, "--json").out)["scores"]
+    assert scores["macro"] == pytest.approx(0.2)
+
+
+def test_no_folder_is_said_before_the_fit(dse: Dse, runs: Path, tmp_path: Path) -> None:
+    ran = dse("calibrate", "training", "--data", runs, "--out", tmp_path / "no" / "fit.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert "is no folder" in ran.err
 
 
 @pytest.mark.parametrize("command", ["validate", "calibrate"])

@@ -425,6 +425,18 @@ def test_a_column_twice_and_many_findings(tmp_path: Path) -> None:
     assert found[-1] == f"{tmp_path / 'u.csv'}: and 30 more like these".replace(str(tmp_path / "u.csv"), "F")
 
 
+def test_the_catalogue_helps_where_a_row_only_names_its_model(read: Read) -> None:
+    nothing = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"), "")
+    rows = read(
+        {**nothing, "model": "LLAMA3_70B"}, {**nothing, "model": "GPT-9"}, {"model": "LLAMA3_70B"}
+    ).rows
+    known, unknown, stated = rows
+    assert known.model is not None
+    assert stated.model is not None
+    assert (known.model["layers"], known.model["kv_heads"], stated.model["layers"]) == (80, 8, 36)
+    assert unknown.reason == "architecture not stated (layers, hidden, ffn, heads, vocab)"
+
+
 def test_row_of_the_tests_is_complete() -> None:
     assert set(REQUIRED) <= set(ROW)
     assert math.prod(int(ROW[name]) for name in ("tp", "pp", "cp", "dp")) == int(ROW["n_gpus"])

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.spaces.training import validation
+from dse.spaces.training.measured.fitted import fitted, fitted_text
 from dse.spaces.training.measured.given import Given
 from dse.spaces.training.measured.memory_rows import GIB, MemoryRow, read_memory_rows
 from dse.spaces.training.measured.memory_scores import score_memory
 from dse.spaces.training.measured.row import Row
-from dse.spaces.training.measured.scores import bounds, score
+from dse.spaces.training.measured.scores import bounds, noise, score
 from dse.spaces.training.rows import read_rows
 from dse.study.agreement import Calibration, Report, Validation, report_data
 from tests.training.measured_tables import MEMORY, MOE, write_table
@@ -317,3 +318,61 @@ def test_reports_are_json(off: Callable[[float], None], tmp_path: Path) -> None:
     data = json.loads(json.dumps(report_data(report), allow_nan=False))
     assert data["scores"]["plan_spearman"] is None  # no sweeps
     assert data["scores"]["macro"] == 0.0
+
+
+def test_how_a_fit_was_made_is_read_back(off: Callable[[float], None], tmp_path: Path) -> None:
+    data = write_table(tmp_path / "t.csv", [{}, {"source": "b", "value": "11"}])
+    rows = read_rows(data).rows
+    scores = score(rows, {0: [11.0], 1: [11.0]})
+    out = tmp_path / "fit.csv"
+    text = fitted_text(
+        {"data": data, "gemm": None}, out, ["ampere"] * 2, scores, (scores, score([], {}), scores)
+    )
+    assert str(tmp_path) not in text
+    out.with_suffix(".json").write_text(text)
+    record = fitted(out)
+    assert record is not None
+    assert record.rows == 2
+    assert record.in_sample == record.left_out == {"a paper": 0.1, "b": 0.0}
+    assert (record.left_out_macro, record.apart) == (0.05, {})
+    assert math.isnan(record.plan_regret)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"rows": {"fitted": "x"}, "in_sample": {"sources": {}, "macro": 1}}']
+)
+def test_a_record_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "fit.json").write_text(text)
+    assert fitted(tmp_path / "fit.csv") is None
+    assert fitted(tmp_path / "other.csv") is None
+
+
+def test_shipped_efficiencies_say_how_they_were_made() -> None:
+    """The bars: at most 5.5 % in sample, and 10 % where another source has that generation."""
+    record = fitted()
+    assert record is not None
+    assert record.macro <= 0.055
+    assert record.left_out_macro <= 0.10
+    assert record.scale_spearman >= 0.9
+    assert record.plan_spearman >= 0.8
+    assert record.plan_regret <= 0.05
+
+
+def test_noise_is_seen_in_identical_dense_runs_only(tmp_path: Path) -> None:
+    changes: list[dict[str, str]] = [
+        {}, {"value": "14"}, {"source": "b"}, {"source": "b", "value": "16", "flag": "slow"}, {**MOE, "source": "c"},
+        {**MOE, "source": "c", "value": "30"}, {"source": "d"}, {"source": "d", "value": "30", "micro_batch": "2"},
+    ]  # fmt: skip
+    rows = read_rows(write_table(tmp_path / "t.csv", changes)).rows
+    assert noise(rows) == {"b": 1.6}
+
+
+def test_mixtures_are_told_apart_from_open_dense_rows(off: Callable[[float], None], tmp_path: Path) -> None:
+    off(1.1)
+    rows = [{"recompute": ""}, MOE, {**MOE, "recompute": ""}]
+    report = validation.validate(Validation(write_table(tmp_path / "t.csv", rows)))
+    assert [row["rows"] for row in table(report, "bounds")] == [1]
+    (mixture,) = table(report, "mixtures")
+    assert (mixture["rows"], mixture["inside"]) == (2, 0)
+    assert mixture["group"] == "a paper, Qwen3 MoE 30B, A100-80GB SXM"
+    assert mixture["halfway"] == pytest.approx((0.1 + (1.1 * 1.32) ** 0.5 - 1) / 2)

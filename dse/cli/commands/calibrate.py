@@ -33,11 +33,15 @@ def command(
 ) -> None:
     """Fit the efficiencies of SPACE to measurements and print the errors before and after.
 
-    The file has one row for each hardware generation; a copy of the space that names it uses it.
+    The file has one row for each hardware generation; a copy of the space that names it uses it. How it was made
+    and its errors are written beside it, as JSON.
     """
     from dse.cli.agreement import find_validation, tell, write
+    from dse.errors import InputError
     from dse.study.agreement import Calibration
 
+    if not out.parent.is_dir():  # said before the fit, not after it
+        raise InputError(f"--out: {out.parent} is no folder")
     request = Calibration(data, out, gemm, comm, leave_out is not None)
     report = find_validation(space).calibrate(request)
     tell(report, "json" if as_json else "table")

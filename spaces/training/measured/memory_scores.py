@@ -95,7 +95,7 @@ def score_memory(rows: Sequence[MemoryRow], predicted: Mapping[int, Sequence[flo
 
 def memory_tables(rows: Sequence[MemoryRow], scores: MemoryScores) -> list[Table]:
     """What is told of a table of measured memory."""
-    tables = [_counts(rows)]
+    tables: list[Table] = []
     for kind, title in (("exact", "dense models"), ("mixture", "mixtures of experts")):
         suffix = "" if kind == "exact" else "_mixture"
         tables.append(
@@ -105,11 +105,7 @@ def memory_tables(rows: Sequence[MemoryRow], scores: MemoryScores) -> list[Table
             _errors(f"memory_small{suffix}", f"Peaks below {LARGE:g} GiB, {title}", scores.small(kind))
         )
     tables.append(_bounds(scores))
-    told = {True: "predicted not to fit", False: "predicted to fit", None: "cannot be told"}
-    found = [(told[answer], at) for at, answer in scores.oom]
-    cells = [(text, *_oom_cells(rows[at])) for text, at in found]
-    columns = (("prediction", "text"), ("capacity_GiB", "number"), ("run", "text"))
-    tables.append(Table("memory_oom", "Runs that did not fit", columns, tuple(cells)))
+    tables += [_ooms(rows, scores), _counts(rows)]
     return [table for table in tables if table.rows]
 
 
@@ -182,6 +178,18 @@ def _bounds(scores: MemoryScores) -> Table:
         ("source", "text"),
     )  # fmt: skip
     return Table("memory_bounds", "Rows whose configuration is open", columns, tuple(found))
+
+
+def _ooms(rows: Sequence[MemoryRow], scores: MemoryScores) -> Table:
+    """What was predicted of runs that did not fit; people are shown those that were not foreseen."""
+    told = {False: "predicted to fit", None: "too little is stated", True: "predicted not to fit"}
+    answers = [(told[kind], at) for kind in told for at, answer in scores.oom if answer is kind]
+    columns = (("prediction", "text"), ("capacity_GiB", "number"), ("run", "text"))
+    cells = tuple((text, *_oom_cells(rows[at])) for text, at in answers)
+    foreseen = sum(answer is True for _, answer in scores.oom)
+    note = f"{foreseen} of {len(answers)} were predicted not to fit"
+    shown = len(answers) - foreseen
+    return Table("memory_oom", "Runs that did not fit", columns, cells, (note,), shown)
 
 
 def _oom_cells(row: MemoryRow) -> tuple[float, str]:

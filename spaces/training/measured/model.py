@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
-__all__ = ["CATALOGUED", "architecture_of", "experts_of", "parameters_of"]
+__all__ = ["CATALOGUED", "architecture_of", "catalogued", "experts_of", "parameters_of"]
 
 CATALOGUED = (
     "layers hidden heads kv_heads head_dim ffn gated vocab tied layernorm norms qk_norm qkv_bias out_bias mlp_bias "
@@ -30,6 +33,9 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     experts, reason = experts_of(moe)
     given = {name: numbers.get(name, math.nan) for name in (*_NEEDED, "kv_heads", "head_dim")}
     missing = [name for name in _NEEDED if math.isnan(given[name])]
+    known = catalogued(cells["model"])
+    if known and not reason and all(math.isnan(number) for number in given.values()):
+        return dict(known), ""
     if missing or reason:
         return {}, reason or f"architecture not stated ({', '.join(missing)})"
     model = dict.fromkeys(CATALOGUED, 0.0)
@@ -37,7 +43,7 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     model["kv_heads"] = given["heads"] if math.isnan(given["kv_heads"]) else given["kv_heads"]
     model["head_dim"] = given["head_dim"]
     model["norms"] = 2.0
-    model |= _mixture(experts, model)
+    model |= _mixture(experts, model, known)
     if math.isnan(model["head_dim"]):
         if not model["mla"]:
             return {}, "architecture not stated (head_dim)"
@@ -54,6 +60,8 @@ def experts_of(text: str) -> tuple[dict[str, float], str]:
     found: dict[str, float] = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         name, equals, value = part.partition("=")
+        if equals and not value.strip():  # not stated
+            continue
         try:
             found[name.casefold()] = float(value) if equals else 1.0
         except ValueError:
@@ -75,7 +83,29 @@ def parameters_of(model: Mapping[str, float]) -> float:
     )
 
 
-def _mixture(experts: Mapping[str, float], model: Mapping[str, float]) -> dict[str, float]:
+def catalogued(name: str) -> Mapping[str, float]:
+    """The catalogue's model of that name, written as may be (``Qwen3_30B_a3B``, ``DeepSeek V3 671B``); else nothing."""
+    plain = re.sub(r"[^a-z0-9]", "", name.casefold())
+    models = _catalogue()
+    return models.get(plain) or models.get(re.sub(r"(?<=v\d)\d+b$", "", plain), {})
+
+
+@cache
+def _catalogue() -> dict[str, Mapping[str, float]]:
+    text = files("dse.spaces.catalog").joinpath("models.csv").read_text(encoding="utf-8")
+    return {
+        re.sub(r"[^a-z0-9]", "", row["model"]): {name: float(row[name]) for name in CATALOGUED}
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+LATENT = ("mla", "q_lora", "kv_lora", "rope_dim", "nope_dim", "value_dim")
+"""The columns of latent attention, which tables of measurements only name."""
+
+
+def _mixture(
+    experts: Mapping[str, float], model: Mapping[str, float], known: Mapping[str, float]
+) -> dict[str, float]:
     if not experts:
         return {}
     width = experts.get("moe_ffn", model["ffn"])
@@ -86,8 +116,9 @@ def _mixture(experts: Mapping[str, float], model: Mapping[str, float]) -> dict[s
         "shared_ffn": experts.get("shared", 0.0) * width,
         "moe_layers": model["layers"] - experts.get("dense_first", 0.0),
     }
-    if "mla" in experts:  # DeepSeek-V3 and Kimi-K2 share these widths (their config.json)
-        found |= {"mla": 1, "q_lora": 1536, "kv_lora": 512, "rope_dim": 64, "nope_dim": 128, "value_dim": 128}
+    if "mla" in experts:  # Kimi-K2 has the widths of DeepSeek-V3 (their config.json)
+        widths = known or catalogued("deepseek-v3")
+        found |= {name: widths[name] for name in LATENT}
     return found
 
 

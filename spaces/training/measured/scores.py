@@ -6,7 +6,7 @@ Errors are taken in the unit of each row's ``value``: a prediction of tokens/s i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from dse.study.scoring import (
 
 from .row import Row
 
-__all__ = ["LEAST_PLANS", "LEAST_SCALE", "Bound", "Scores", "bounds", "predicted_value", "score"]
+__all__ = [
+    "LEAST_PLANS", "LEAST_SCALE", "NOISE", "Bound", "Scores", "bounds", "noise", "predicted_value", "score",
+]  # fmt: skip
 
 LEAST_SCALE = 3
 """Configurations of a scale sweep; a rank correlation of two is always 1 or -1."""
@@ -33,15 +35,20 @@ LEAST_SCALE = 3
 LEAST_PLANS = 5
 """Distinct plans of a plan sweep."""
 
+NOISE = 1.5
+"""Identical configurations of a source that differ by more say that what was not written down matters as much as
+what was: such a source is told, and left out of macro means and medians of sweeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A row whose plan is open: the lowest and highest prediction, and how far outside the measured value lies."""
+    """A row's lowest and highest prediction, how far outside the measured value lies, and the middle over it."""
 
     row: int
     low: float
     high: float
     outside: float
+    halfway: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,9 @@ class Scores:
     """Scores of rows of one kind.
 
     ``runs`` are distinct configurations (indices are those of the rows); ``groups`` are keyed by source, model and
-    system; ``scale`` and ``plan`` are sweeps over ``runs``.
+    system; ``scale`` and ``plan`` are sweeps over ``runs``; ``noisy`` are sources beyond :data:`NOISE`, with the
+    largest over the smallest value of identical configurations. Macro means and sweeps' medians leave them out,
+    unless nothing else is there.
     """
 
     runs: tuple[Collapsed, ...]
@@ -58,15 +67,32 @@ class Scores:
     groups: Mapping[tuple[str, ...], Errors]
     scale: tuple[Sweep, ...]
     plan: tuple[Sweep, ...]
+    noisy: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> dict[str, float]:
+        """The noisy sources with runs, where other sources have some too."""
+        own = {name: spread for name, spread in self.noisy.items() if name in self.sources}
+        return own if len(own) < len(self.sources) else {}
 
     @property
     def macro(self) -> float:
         """Mean over sources of each source's mean over its groups of the mean absolute relative error."""
+        return self.macro_of("mean")
+
+    @property
+    def macro_all(self) -> float:
+        """The same with noisy sources."""
         return macro(self.groups)
 
-    def macro_of(self, field: str) -> float:
-        """The same mean of means of another figure of :class:`~dse.study.scoring.Errors`."""
-        return macro(self.groups, field)
+    def macro_of(self, name: str) -> float:
+        """The mean of means of another figure of :class:`~dse.study.scoring.Errors`."""
+        away = self.left_out
+        return macro({key: found for key, found in self.groups.items() if key[0] not in away}, name)
+
+    def _quiet(self, found: Sequence[Sweep]) -> list[Sweep]:
+        away = self.left_out
+        return [sweep for sweep in found if sweep.key[0] not in away]
 
     @property
     def sources(self) -> dict[str, float]:
@@ -80,17 +106,17 @@ class Scores:
     @property
     def scale_rank(self) -> float:
         """Median rank correlation of the scale sweeps."""
-        return median([sweep.rank for sweep in self.scale])
+        return median([sweep.rank for sweep in self._quiet(self.scale)])
 
     @property
     def plan_rank(self) -> float:
         """Median rank correlation of the plan sweeps."""
-        return median([sweep.rank for sweep in self.plan])
+        return median([sweep.rank for sweep in self._quiet(self.plan)])
 
     @property
     def plan_regret(self) -> float:
         """Median regret of the plan sweeps."""
-        return median([sweep.regret for sweep in self.plan])
+        return median([sweep.regret for sweep in self._quiet(self.plan)])
 
     def by(self, rows: Sequence[Row], columns: Sequence[str]) -> dict[tuple[str, ...], Errors]:
         """Errors by some columns of the table."""
@@ -144,7 +170,24 @@ def score(rows: Sequence[Row], seconds: Mapping[int, Sequence[float]], kind: str
                 distinct=[row.plan for row in firsts],
             )
         ),
+        noise(rows),
     )
+
+
+def noise(rows: Sequence[Row]) -> dict[str, float]:
+    """Sources whose identical dense configurations, flagged repeats among them, differ by more than :data:`NOISE`.
+
+    Returns:
+        the largest over the smallest value, by source.
+    """
+    chosen = [row for row in rows if row.kind in {"exact", "flagged"} and row.target]
+    found: dict[str, float] = {}
+    values = [row.target.value if row.target else 1.0 for row in chosen]
+    for group in collapse([row.configuration for row in chosen], values):
+        source = chosen[group.first].cells["source"]
+        if group.spread > max(NOISE, found.get(source, 0.0)):
+            found[source] = group.spread
+    return found
 
 
 def predicted_value(row: Row, seconds: Sequence[float]) -> float:
@@ -154,10 +197,11 @@ def predicted_value(row: Row, seconds: Sequence[float]) -> float:
 
 
 def bounds(rows: Sequence[Row], seconds: Mapping[int, Sequence[float]], kind: str = "bounds") -> list[Bound]:
-    """The rows whose plan is open, with the range of their predictions in the unit of ``value``."""
+    """The rows of one kind, with the range of their predictions in the unit of ``value``."""
     found = []
     for at, row in enumerate(rows):
         if row.kind == kind and at in seconds and row.target:
             ends = [row.target.in_unit(one) for one in seconds[at]]
-            found.append(Bound(at, min(ends), max(ends), outside(row.target.value, ends)))
+            middle = predicted_value(row, seconds[at]) / row.target.value
+            found.append(Bound(at, min(ends), max(ends), outside(row.target.value, ends), middle))
     return found

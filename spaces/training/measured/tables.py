@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,27 +11,28 @@ from dse.study.agreement import Cell, Table
 from dse.study.scoring import Errors, Sweep, collapse, median
 
 from .row import Row
-from .scores import LEAST_PLANS, LEAST_SCALE, Bound, Scores
+from .scores import LEAST_PLANS, LEAST_SCALE, Bound
 
 __all__ = [
     "bounds_table",
     "counts_table",
     "flagged_table",
     "group_table",
-    "overall",
+    "mixtures_table",
     "repeats_table",
     "sweep_table",
 ]
 
 ERRORS = (
-    ("rows", "count"), ("mean", "percent"), ("median", "percent"), ("bias", "percent"), ("p90", "percent"),
+    ("used", "count"), ("unused", "count"), ("mean", "hundredths"), ("median", "hundredths"), ("bias", "hundredths"),
+    ("p90", "hundredths"),
 )  # fmt: skip
 
 SPREAD = 1.05
 """Repeats of one configuration that differ by more are listed; sources deviate by 1 to 5 percent."""
 
-SHOWN = 12
-"""Sweeps that people are shown, the worst first."""
+SHOWN = 3
+"""Sweeps, repeats and flags that people are shown, the worst first."""
 
 MEANINGS = {
     "exact": "dense and fully configured: these are scored",
@@ -42,8 +43,8 @@ MEANINGS = {
 }
 
 
-def counts_table(rows: Sequence[Row], predicted: Collection[int] | None = None) -> Table:
-    """How many rows were used and how many not, with the reasons; ``predicted`` are the rows that the model took."""
+def counts_table(rows: Sequence[Row]) -> Table:
+    """How many rows were used and how many not, with the reasons."""
     found: list[tuple[Cell, ...]] = []
     for kind, meaning in MEANINGS.items():
         own = [row for row in rows if row.kind == kind]
@@ -58,46 +59,39 @@ def counts_table(rows: Sequence[Row], predicted: Collection[int] | None = None) 
     return Table("rows", f"{len(rows):,} rows", (("rows", "count"), ("what", "text")), tuple(found))
 
 
-def overall(scores: Scores) -> dict[str, Cell]:
-    """The figures that bars are set on, by name."""
-    whole = scores.whole
-    return {
-        "macro": scores.macro,
-        "macro_median": scores.macro_of("median"),
-        "macro_bias": scores.macro_of("bias"),
-        "macro_p90": scores.macro_of("p90"),
-        "rows": sum(len(run.members) for run in scores.runs),
-        "configurations": len(scores.runs),
-        "groups": len(scores.groups),
-        "sources": len(scores.sources),
-        "pooled_mean": whole.mean if whole else None,
-        "pooled_median": whole.median if whole else None,
-        "scale_sweeps": len(scores.scale),
-        "scale_spearman": scores.scale_rank,
-        "plan_sweeps": len(scores.plan),
-        "plan_spearman": scores.plan_rank,
-        "plan_regret": scores.plan_regret,
-    }
-
-
 def group_table(
-    name: str, title: str, groups: Mapping[tuple[str, ...], Errors], scores: Scores | None = None
+    name: str,
+    title: str,
+    groups: Mapping[tuple[str, ...], Errors],
+    *,
+    counts: Mapping[tuple[str, ...], tuple[int, int]] | None = None,
+    sources: Mapping[str, float] | None = None,
+    left_out: Mapping[str, float] | None = None,
+    shown: int = 1000,
 ) -> Table:
-    """Errors of each group; by source alone also the mean over its groups, which the macro mean is made of."""
-    sources = scores.sources if scores and groups and all(len(key) == 1 for key in groups) else {}
-    known = [key for key in groups if key[0] in sources]
-    columns = (
-        *ERRORS,
-        *([("macro", "percent")] if len(known) == len(groups) and known else []),
-        ("group", "text"),
-    )
-    rows = []
+    """Errors of each group in percent.
+
+    Args:
+        name: of the table, as data.
+        title: of the table.
+        groups: the errors.
+        counts: rows of each group that are scored, and that are not.
+        sources: where groups are sources, each one's mean over its (model, system) groups.
+        left_out: the same as predicted by a fit to the other sources.
+        shown: groups that people are shown.
+    """
+    further = [(label, told) for label, told in (("macro", sources), ("left_out", left_out)) if told]
+    columns = (*ERRORS, *((label, "hundredths") for label, _ in further), ("group", "text"))
+    rows: list[tuple[Cell, ...]] = []
     for key, found in groups.items():
-        cells: list[Cell] = [found.count, found.mean, found.median, found.bias, found.p90]
-        if len(columns) > len(ERRORS) + 1:
-            cells.append(sources[key[0]])
-        rows.append((*cells, ", ".join(filter(None, key))))
-    return Table(name, title, columns, tuple(rows))
+        used, unused = (counts or {}).get(key, (found.count, 0))
+        cells = [found.mean, found.median, found.bias, found.p90, *(told.get(key[0]) for _, told in further)]
+        rows.append((used, unused, *cells, ", ".join(filter(None, key))))
+    unscored = [(key, rest) for key, (used, rest) in (counts or {}).items() if key not in groups]
+    rows += [
+        (0, rest, *(None for _ in columns[2:-1]), ", ".join(filter(None, key))) for key, rest in unscored
+    ]
+    return Table(name, f"{title}, percent", columns, tuple(rows), shown=shown)
 
 
 def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: Sequence[int]) -> Table:
@@ -146,34 +140,60 @@ def flagged_table(bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
     )
     columns = (("rows", "count"), ("median", "percent"), ("signed", "percent"), ("flag", "text"))
     note = "signed: the measured value over the nearest prediction, less 1"
-    return Table("flagged", "Flagged rows (apart)", columns, told, (note,))
+    told = tuple(sorted(told, key=lambda cells: -cells[1]))
+    return Table("flagged", "Flagged rows (apart)", columns, told, (note,), SHOWN)
 
 
 def bounds_table(bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
     """By source: how many measured values lie within the predictions' range, and how far outside the others do."""
-    by_source: dict[str, list[Bound]] = {}
+    title = "Dense rows whose plan is open: measured values within the predictions' ends"
+    return _ends_table(
+        "bounds", title, [one for one in bounds if not _mixed(rows[one.row])], rows, ("source",)
+    )
+
+
+def mixtures_table(bounds: Sequence[Bound], rows: Sequence[Row]) -> Table:
+    """The same of mixtures of experts, by source, model and system; a row that states everything has one end."""
+    chosen = [one for one in bounds if _mixed(rows[one.row])]
+    title = "Mixtures of experts (apart): measured values within the predictions' ends"
+    return _ends_table("mixtures", title, chosen, rows, ("source", "model", "system"))
+
+
+def _mixed(row: Row) -> bool:
+    return bool(row.model and row.model["experts"])
+
+
+def _ends_table(
+    name: str, title: str, bounds: Sequence[Bound], rows: Sequence[Row], columns: Sequence[str]
+) -> Table:
+    groups: dict[tuple[str, ...], list[Bound]] = {}
     for bound in bounds:
-        by_source.setdefault(rows[bound.row].cells["source"], []).append(bound)
+        groups.setdefault(rows[bound.row].key(columns), []).append(bound)
     found: list[tuple[Cell, ...]] = []
-    for source, own in by_source.items():
-        away = [abs(bound.outside) for bound in own if bound.outside]
-        width = float(np.median([bound.high / bound.low - 1.0 for bound in own]))
+    for key, own in groups.items():
+        away = [abs(bound.outside) for bound in own]
+        half = [bound.halfway - 1.0 for bound in own]
         found.append(
             (
                 len(own),
-                len(own) - len(away),
-                float(np.median(away)) if away else None,
-                max(away, default=None),
-                width,
-                source,
+                away.count(0.0),
+                float(np.mean(away)),
+                float(np.mean([abs(one) for one in half])),
+                float(np.mean(half)),
+                float(np.median([bound.high / bound.low - 1.0 for bound in own])),
+                ", ".join(key),
             )
         )
-    columns = (
-        ("rows", "count"), ("inside", "count"), ("outside_median", "percent"), ("outside_worst", "percent"),
-        ("width", "percent"), ("source", "text"),
+    named = (
+        ("rows", "count"), ("inside", "count"), ("outside", "hundredths"), ("halfway", "hundredths"),
+        ("bias", "hundredths"), ("width", "hundredths"), ("group", "text"),
     )  # fmt: skip
-    title = "Rows whose plan is open: measured values within the predictions' ends"
-    return Table("bounds", title, columns, tuple(found))
+    note = (
+        "outside: mean distance from the nearer end; halfway: mean error of the (geometric) middle; bias: its sign; "
+        "width: of the ends"
+    )
+    worst = sorted(found, key=lambda cells: -float(cells[2] or 0.0))
+    return Table(name, f"{title}, percent", named, tuple(worst), (note,), 8)
 
 
 def repeats_table(rows: Sequence[Row]) -> Table:
@@ -200,7 +220,7 @@ def repeats_table(rows: Sequence[Row]) -> Table:
         f"Measured more than once: {_count(len(repeated), 'configuration')}; each counts once, with its median. "
         f"Listed: largest over smallest above {SPREAD}."
     )
-    return Table("repeats", "Repeated configurations", columns, tuple(found), (note,))
+    return Table("repeats", "Repeated configurations", columns, tuple(found), (note,), SHOWN)
 
 
 def _count(number: int, word: str) -> str:

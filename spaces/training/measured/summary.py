@@ -1,0 +1,222 @@
+"""What is told first: the figures that matter of times and of memory, what they were fitted to, and what is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dse.study.agreement import Cell, Table
+
+from .fitted import Fitted
+from .memory_scores import LARGE, MemoryScores, absolute, relative
+from .row import Row
+from .scores import NOISE, Scores
+
+__all__ = ["compared", "efficiencies", "noise_note", "overall", "summary", "unused", "used_and_not"]
+
+
+def overall(scores: Scores) -> dict[str, Cell]:
+    """The figures that bars are set on, by name."""
+    whole = scores.whole
+    return {
+        "macro": scores.macro,
+        "macro_with_noisy": scores.macro_all,
+        "macro_median": scores.macro_of("median"),
+        "macro_bias": scores.macro_of("bias"),
+        "macro_p90": scores.macro_of("p90"),
+        "rows": sum(len(run.members) for run in scores.runs),
+        "configurations": len(scores.runs),
+        "groups": len(scores.groups),
+        "sources": len(scores.sources),
+        "pooled_mean": whole.mean if whole else None,
+        "pooled_median": whole.median if whole else None,
+        "scale_sweeps": len(scores.scale),
+        "scale_spearman": scores.scale_rank,
+        "plan_sweeps": len(scores.plan),
+        "plan_spearman": scores.plan_rank,
+        "plan_regret": scores.plan_regret,
+    }
+
+
+def noise_note(scores: Scores) -> list[str]:
+    """Says which sources are left out of the macro means and why; nothing when none is."""
+    away = scores.left_out
+    if not away:
+        return []
+    told = "; ".join(
+        f"{name} (identical runs differ {spread:.2f}-fold; its error is {percent(scores.sources[name])})"
+        for name, spread in away.items()
+    )
+    rule = f"identical runs differ at most {NOISE:g}-fold"
+    whole = percent(scores.macro_all)
+    return [f"Shown but not in macro figures and medians, by the rule that {rule}: {told}. With it: {whole}."]
+
+
+def summary(times: Scores | None, memory: MemoryScores | None, record: Fitted | None) -> Table:
+    """The first table of a validation: figures of this table, and beside them those of sources left out of the fit."""
+    rows: list[tuple[Cell, ...]] = []
+    notes: list[str] = []
+    seen = record is not None and times is not None and bool(set(times.sources) & set(record.in_sample))
+    if times and times.runs:
+        rows += _time_rows(times, record)
+        notes += [_counted(times), _provenance(times, record), *noise_note(times)]
+    if memory:
+        rows += _memory_rows(memory)
+    if not seen:  # figures of a fit's own sources say nothing of others
+        rows = [(here, figure) for here, _, figure in rows]
+    columns = (("here", "value"), *([("left_out", "value")] if seen else []), ("figure", "text"))
+    return Table("summary", "Summary", columns, tuple(rows), tuple(notes))
+
+
+def _time_rows(times: Scores, record: Fitted | None) -> list[tuple[Cell, ...]]:
+    held = record or Fitted()
+    scale, plan = len(times.scale), len(times.plan)
+    rows: list[tuple[Cell, ...]] = [
+        (percent(times.macro), percent(held.left_out_macro), "mean error of step times and rates, macro"),
+        (percent(times.macro_of("median")), "-", "median error, macro"),
+        (percent(times.macro_of("bias")), "-", "bias, macro (above 0: the figure is predicted too high)"),
+        (percent(times.macro_of("p90")), "-", "90th percentile of the error, macro"),
+    ]
+    if scale:
+        figure = f"rank correlation in sweeps of scale ({scale}), median"
+        rows.append((number(times.scale_rank), number(held.scale_spearman), figure))
+    if plan:
+        figure = f"rank correlation in sweeps of plans ({plan}), median"
+        rows += [
+            (number(times.plan_rank), number(held.plan_spearman), figure),
+            (
+                percent(times.plan_regret),
+                percent(held.plan_regret),
+                "regret of the plan ranked first, median",
+            ),
+        ]
+    return rows
+
+
+def _memory_rows(memory: MemoryScores) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    if large := {" ".join(key): relative(peaks) for key, peaks in memory.large().items()}:
+        worst = max(large, key=lambda name: large[name])
+        figure = f"memory peaks of {LARGE:g} GiB and more, median error of the worst of {len(large)} sources ({worst})"
+        rows.append((percent(large[worst]), "-", figure))
+    if small := {" ".join(key): absolute(peaks) for key, peaks in memory.small().items()}:
+        worst = max(small, key=lambda name: small[name])
+        figure = (
+            f"memory peaks below {LARGE:g} GiB, median error of the worst of {len(small)} sources ({worst})"
+        )
+        rows.append((f"{small[worst]:.2f} GiB", "-", figure))
+    known = [answer for _, answer in memory.oom if answer is not None]
+    if known:
+        untold = len(memory.oom) - len(known)
+        more = f"; of {untold} more too little is stated" if untold else ""
+        figure = f"runs out of memory, predicted not to fit{more}"
+        rows.append((f"{sum(known)} of {len(known)}", "-", figure))
+    return rows
+
+
+def _counted(times: Scores) -> str:
+    rows = sum(len(run.members) for run in times.runs)
+    return (
+        f"{rows:,} rows, {len(times.runs):,} configurations, {len(times.groups)} groups of (model, system), "
+        f"{len(times.sources)} sources. Errors are relative to the measured figure in its own unit; macro is the mean "
+        "over sources of each source's mean over its groups."
+    )
+
+
+def _provenance(times: Scores, record: Fitted | None) -> str:
+    """Which efficiencies were used, and whether they have seen these sources."""
+    if record is None:
+        return "Efficiencies: efficiency.csv of the space."
+    seen = [name for name in times.sources if name in record.in_sample]
+    share = "all" if len(seen) == len(times.sources) else f"{len(seen)} of these {len(times.sources)}"
+    told = f"Efficiencies: efficiency.csv of the space, 12 numbers for each GPU generation, fitted to {record.rows:,} rows"
+    if not seen:
+        return f"{told} of other sources: nothing here was seen by the fit."
+    return (
+        f"{told}, among them those of {share} sources: `here` is mostly in sample. `left out` is the error of each "
+        "source predicted by a fit to the other sources, as recorded with the fit (efficiency.json)."
+    )
+
+
+def compared(
+    before: Scores, after: Scores, held: tuple[Scores, Scores, Scores] | None
+) -> tuple[Table, Table]:
+    """Figures with the shipped efficiencies, with the fitted ones, and of sources that were left out of the fit."""
+    tried = [("before", before), ("after", after), *([("left_out", held[0])] if held else [])]
+    rows: list[tuple[Cell, ...]] = [(*(one.macro for _, one in tried), "macro mean error")]
+    if after.left_out:
+        rows.append((*(one.macro_all for _, one in tried), "macro mean error with noisy sources"))
+    if held and held[1].runs:
+        rows.append(
+            (None, None, held[1].macro_all, "macro mean error, where no other source has the GPU generation")
+        )
+    ranked = [before, after, *([held[2]] if held else [])]
+    rows.append((*(one.plan_regret for one in ranked), "median regret of plan sweeps"))
+    for source in after.sources:
+        noisy = " (noisy)" if source in after.left_out else ""
+        rows.append((*(one.sources.get(source) for _, one in tried), source + noisy))
+    ranks: list[tuple[Cell, ...]] = [
+        (*(one.scale_rank for one in ranked), f"scale sweeps ({len(after.scale)})"),
+        (*(one.plan_rank for one in ranked), f"plan sweeps ({len(after.plan)})"),
+    ]
+    names = [name for name, _ in tried]
+    errors = (*((name, "percent") for name in names), ("figure", "text"))
+    numbers = (*((name, "number") for name in names), ("sweeps", "text"))
+    title = "Mean errors; of a source, the mean over its groups"
+    return (
+        Table("calibration", title, errors, tuple(rows), tuple(noise_note(after))),
+        Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
+    )
+
+
+def efficiencies(fitted: Mapping[str, Mapping[str, object]]) -> Table:
+    """The fitted numbers, one column for each generation that has its own."""
+    names = [name for name, value in next(iter(fitted.values())).items() if isinstance(value, (int, float))]
+    names += [name for cells in fitted.values() for name in cells if name not in names]
+    groups: dict[tuple[float, ...], list[str]] = {}
+    for generation, cells in fitted.items():
+        groups.setdefault(tuple(_value(cells.get(name)) for name in names), []).append(generation)
+    told = {own[0] if len(own) == 1 else "others": values for values, own in groups.items()}
+    shown: list[tuple[Cell, ...]] = [
+        (*(values[at] for values in told.values()), name)
+        for at, name in enumerate(names)
+        if any(not math.isnan(values[at]) for values in told.values())
+    ]
+    columns = (*((name, "number") for name in told), ("efficiency", "text"))
+    return Table("efficiencies", "Fitted efficiencies, times in seconds", columns, tuple(shown))
+
+
+def _value(cell: object) -> float:
+    return float(cell) if isinstance(cell, (int, float)) else math.nan
+
+
+def percent(value: float) -> str:
+    """A fraction as people read it; ``-`` where there is none."""
+    return "-" if math.isnan(value) else f"{100.0 * value:.1f} %"
+
+
+def number(value: float) -> str:
+    """A correlation; ``-`` where there is none."""
+    return "-" if math.isnan(value) else f"{value:.2f}"
+
+
+def unused(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+    """The rows of each group that are not scored, by kind and reason, most first."""
+    found: dict[tuple[tuple[str, ...], str, str], int] = {}
+    for row in rows:
+        if row.kind != "exact":
+            key = (row.key(columns), row.kind, row.reason)
+            found[key] = found.get(key, 0) + 1
+    told = sorted(found.items(), key=lambda one: -one[1])
+    cells = tuple((count, kind, f"{', '.join(key)}: {reason}") for (key, kind, reason), count in told)
+    columns_of = (("rows", "count"), ("kind", "text"), ("group", "text"))
+    return Table("unused", "Rows that are not scored, by group", columns_of, cells, shown=5)
+
+
+def used_and_not(rows: Sequence[Row], columns: Sequence[str]) -> dict[tuple[str, ...], tuple[int, int]]:
+    """How many rows of each group are scored, and how many are not."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row in rows:
+        counts = found.setdefault(row.key(columns), [0, 0])
+        counts[row.kind != "exact"] += 1
+    return {key: (used, rest) for key, (used, rest) in found.items()}
