@@ -242,6 +242,11 @@ def _better(checked: Checked) -> list[str]:
     found = format_value(best.objectives[objective.name], objective.unit)
     if not differing:
         return [*lines, *paragraph(f"the plan is the best: {objective.name} {found}", indent=2)]
+    ratio = checked.ratio
+    if ratio is not None and ratio < 1 and checked.explanation.feasible:
+        plan_value = format_value(checked.value or 0.0, objective.unit)
+        told = f"nothing better was found: {objective.name} {found} at best, the plan {plan_value}"
+        return [*lines, *paragraph(told, indent=2, hanging=4)]
     lines += paragraph(f"best: {objective.name} {found}{_compared(checked)}", indent=2, hanging=4)
     for name, value in differing.items():
         unit = problem.dimension(name).unit
@@ -266,8 +271,6 @@ def _compared(checked: Checked) -> str:
     value = format_value(checked.value, objective.unit)
     if not checked.explanation.feasible:
         return f"; the plan's {value} cannot be had, since it is not feasible"
-    if ratio < 1:
-        return f", which is no better than the plan's {value}"
     told = (
         f"; the plan's {value} is {ratio:.3f} times that"
         if objective.direction == "minimize"

@@ -393,3 +393,17 @@ def test_every_plan_that_megatron_can_express_is_read_back(
         "seq_len": seq_len,
         "global_batch": "1024",
     }
+
+
+def test_what_is_set_settles_what_the_file_leaves_open() -> None:
+    text = (
+        BASE.replace("--nnodes 4", "--nnodes 1")
+        + " --tensor-model-parallel-size 8 --pipeline-model-parallel-size 2"
+    )
+    assert "1 node of 8 GPUs, which tp x pp x cp = 16 does not divide; --set n_gpus=N" in refused(text)
+    assert read_plan(text, "args.txt", problem(n_gpus="32")).design["pp"] == "2"
+    several = BASE.replace("--vocab-size 128256", "").replace("--max-position-embeddings 8192", "")
+    chosen = read_plan(several, "args.txt", problem(model="llama-3.1-8b"))
+    assert chosen.inputs["model"] == "llama-3.1-8b"
+    with pytest.raises(InputError, match="--set model=llama-2-7b contradicts the arguments"):
+        read_plan(several, "args.txt", problem(model="llama-2-7b"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from dse.errors import InputError, nearest
 
@@ -77,15 +77,16 @@ def read_launch(text: str, file: str) -> Launch:
     launch = Launch(Flags(file))
     started = Flags(file)
     for command in script.commands:
-        for word in command:
-            if word.text == UNKNOWN:
-                launch.notes.append(
-                    f"{file}:{word.line}: arguments that come from outside the file are not known"
-                )
         _short_options(command, started)
-        for head, values in spread(command):
+        found = list(spread(command))
+        before = takewhile(lambda word: not word.text.startswith("--"), command)
+        if found and any(word.text == UNKNOWN for word in before):
+            launch.notes.append(f"arguments from outside the file, in line {command[0].line}, are not known")
+        for head, values in found:
             _take(launch, started, head, [word.text for word in values])
-    launch.notes = list(dict.fromkeys(launch.notes))
+            takes = 0 if head.text[2:] in MEGATRON_SWITCHES else 1
+            if any(word.text == UNKNOWN for word in values[takes:]):
+                launch.notes.append(f"arguments from outside the file, after line {head.line}, are not known")
     if not launch.flags.named:
         raise InputError(f"{file}: there is no argument of Megatron-LM in it, such as --num-layers")
     _count(launch, started, batch)
@@ -196,7 +197,8 @@ def _count(launch: Launch, started: Flags, batch: dict[str, tuple[str, int]]) ->
     file = launch.flags.file
     if each:
         launch.gpus = (nodes[0] if nodes else 1) * each[0]
-        told = f"{nodes[0]} nodes of {each[0]} GPUs" if nodes else f"{each[0]} GPUs on one node"
+        several = "" if nodes and nodes[0] == 1 else "s"
+        told = f"{nodes[0]} node{several} of {each[0]} GPUs" if nodes else f"{each[0]} GPUs on one node"
         launch.gpus_place = f"{file}:{(nodes or each)[1]}: {told}"
     elif tasks:
         launch.gpus = tasks[0]

@@ -13,7 +13,7 @@ from .architecture import Architecture, read_architecture
 from .flags import Flags
 from .launch import Launch, read_launch
 from .megatron import recompute_modules
-from .shapes import Shape, cell, predicted_format
+from .shapes import Shape, cell, given_number, predicted_format
 
 __all__ = ["read_megatron", "row_of_launch"]
 
@@ -38,6 +38,10 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
             the cost and is not understood.
     """
     launch = read_launch(text, file)
+    if (given := given_number(problem, "n_gpus")) is not None:
+        if launch.gpus not in (None, given):
+            launch.notes.append(f"n_gpus is {given} by --set, instead of {launch.gpus} ({launch.gpus_place})")
+        launch.gpus, launch.gpus_place = given, f"n_gpus={given}"
     flags = launch.flags
     architecture = read_architecture(flags)
     inputs = {
@@ -51,7 +55,9 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
         inputs["n_gpus"] = (f"{launch.gpus}", launch.gpus_place)
     ranks = tp * pp * cp
     if launch.gpus is not None and launch.gpus % ranks:
-        raise InputError(f"{launch.gpus_place}, which tp x pp x cp = {ranks} does not divide")
+        raise InputError(
+            f"{launch.gpus_place}, which tp x pp x cp = {ranks} does not divide; --set n_gpus=N takes another number"
+        )
     micro = flags.need("micro-batch-size")
     if "global-batch-size" in flags or launch.gpus is not None:
         batch = flags.positive("global-batch-size", micro * (launch.gpus or ranks) // ranks)
@@ -106,6 +112,8 @@ def _choose_model(
     if declared is None or declared.table is None:
         return
     file = launch.flags.file
+    if any(name.removeprefix("inputs.") == "model" for name, _ in problem.overrides):
+        inputs["model"] = (str(declared.value), f"--set model={declared.value}")
     if "model" in inputs:
         row = row_of(problem, "model", inputs["model"][0])
         if row is not None and (wrong := architecture.differences(row)):

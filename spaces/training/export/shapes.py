@@ -9,7 +9,7 @@ from dse.errors import InputError
 from dse.problem import Problem
 from dse.study.exports import Plan
 
-__all__ = ["Shape", "cannot", "cell", "flag", "predicted_format", "text", "whole"]
+__all__ = ["Shape", "cannot", "cell", "flag", "given_number", "predicted_format", "text", "whole"]
 
 _EDGES = {"even": (0, 0), "embedding": (1, 0), "loss": (0, 1), "both": (1, 1)}
 
@@ -44,6 +44,15 @@ def text(plan: Plan, name: str, default: str) -> str:
     """A dimension or input that is a text."""
     value = plan.design.get(name, plan.inputs.get(name, default))
     return value if isinstance(value, str) else default
+
+
+def given_number(problem: Problem, name: str) -> int | None:
+    """A whole number that was set for an input; None where it has its default."""
+    known = problem.inputs.get(name)
+    named = {given.removeprefix("inputs.") for given, _ in problem.overrides}
+    if known is None or name not in named or not isinstance(known.value, float):
+        return None
+    return int(known.value) if known.value.is_integer() and known.value >= 1 else None
 
 
 def predicted_format(problem: Problem, name: str) -> tuple[str, list[str]]:
