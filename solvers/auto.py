@@ -7,11 +7,12 @@ import math
 from dse.problem import Problem, Team
 from dse.study.solver import Chooser
 
-from .exhaustive import refusal
+from .exhaustive import listed, refusal
 
 __all__ = ["Auto"]
 
 _ENUMERATED = 20_000_000  # designs that are evaluated one and all, for an exact funnel
+_LISTED = 4_000_000  # legal designs of a space with many more illegal ones
 _EXACT = 10**15  # beyond, a branch and bound may never end
 
 
@@ -34,7 +35,10 @@ class Auto(Chooser):
                 "exhaustive",
                 f"{size:,} designs can all be evaluated" if size != 1 else "there is one design",
             )
-        if size <= _EXACT:
+        legal = listed(problem, team)
+        if legal is not None and legal <= _LISTED:
+            return "exhaustive", f"of {size:,} designs {legal:,} are legal, and these can all be evaluated"
+        if size <= _EXACT or legal is not None:
             return "pareto", f"{size:,} designs are many, but bounds can discard most"
         text = f"{size:.3g}" if size < 10**300 else f"more than 10^{len(str(size)) - 1}"
         return "optuna", f"{text} designs may be too many for an exact search; pareto would try"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dse.errors import InputError
 from dse.problem import Problem, Team
 from dse.study.exact import walk
+from dse.study.listing import Listing, few_legal
 from dse.study.registry import unlisted
 from dse.study.solver import ExactSearch, ExactSolver
 from dse.study.sweeping import Sweeping, sweeping
@@ -44,6 +45,13 @@ def refusal(problem: Problem, team: Team) -> str | None:
     return None
 
 
+LISTED = 5_000_000
+"""Legal designs up to which they are listed."""
+
+SPARSE = 100
+"""Combinations for each legal design from which on listing is sooner."""
+
+
 class Exhaustive(ExactSolver):
     """Evaluates every legal design.
 
@@ -60,11 +68,14 @@ class Exhaustive(ExactSolver):
         return refusal(problem, team)
 
     def explore(self, search: ExactSearch) -> None:
-        """Evaluate everything, compiled if that is wanted and possible.
+        """Evaluate everything: a list of the few legal designs, or all, compiled if that is wanted and possible.
 
         Raises:
             InputError: the option ``jit`` is another, or is ``on`` and the problem cannot be compiled.
         """
+        if _jit(search.options) != "on" and listed(search.problem, search.team) is not None:
+            walk(search, Listing)
+            return
         nest = _nest(search)
         if nest is not None:
             from .compiled import explore
@@ -75,6 +86,12 @@ class Exhaustive(ExactSolver):
             search.restart({"next": 0})  # compiled loops began it, which cannot go on here
         with sweeping(search.problem, search.team) as pieces:
             walk(search, Sweeping, pieces)
+
+
+def listed(problem: Problem, team: Team) -> int | None:
+    """How many legal designs there are, where listing them is sooner than looking at every combination."""
+    size = box_size(problem, team)
+    return few_legal(problem, team, min(LISTED, size // SPARSE)) if size > COMPILED_FROM else None
 
 
 def _nest(search: ExactSearch) -> Nest | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,10 @@ _CHUNK = 2**17  # prefixes that are looked at together
 _TABLE = 2**16  # combinations of a clause's dimensions up to which it is tabulated
 
 
-def legal_designs(
-    problem: Problem, team: Team | None = None, chunk: int = _CHUNK
-) -> Iterator[NDArray[np.intp]]:
+def legal_designs(problem: Problem, team: Team | None = None, chunk: int = _CHUNK) -> Iterator[NDArray[Any]]:
     """Blocks (n, dimensions) of the value numbers of all legal designs, lowest index first.
+
+    They are of the smallest type of integers that holds every value number.
 
     Args:
         problem: the problem.
@@ -47,17 +48,18 @@ def legal_designs(
     team = team or problem.everything
     if not team.boxes:
         return
+    narrow = np.min_scalar_type(max(problem.sizes, default=1))
     counted = LegalSpace(problem, team, work=_WORK)
     with suppress(TooLarge):
         if counted.count <= FEW:
             designs = counted.designs(range(counted.count))
-            designs = designs[np.lexsort(designs.T[::-1])]
+            designs = designs[np.lexsort(designs.T[::-1])].astype(narrow)
             yield from (designs[start : start + chunk] for start in range(0, len(designs), chunk))
             return
     axes = [np.asarray(axis, dtype=np.intp) for axis in team.hull(problem.sizes)]
     sieve = _Sieve(problem, team, axes)
     # Each entry: prefixes, and which of their children are still to come.
-    stack = [(np.zeros((1, 0), dtype=np.intp), 0)]
+    stack = [(np.zeros((1, 0), dtype=narrow), 0)]
     while stack:
         prefixes, start = stack.pop()
         depth = prefixes.shape[1]
@@ -73,7 +75,7 @@ def legal_designs(
         row, digit = np.divmod(np.arange(start, stop), max(len(axis), 1))
         row, digit = sieve.passed(prefixes, row, axis[digit])
         if len(row):
-            stack.append((np.concatenate([prefixes[row], digit[:, None]], axis=1), 0))
+            stack.append((np.concatenate([prefixes[row], digit[:, None].astype(narrow)], axis=1), 0))
 
 
 class _Sieve:
@@ -120,7 +122,7 @@ class _Sieve:
                 self.tables[at].append((of, whole))
 
     def passed(
-        self, prefixes: NDArray[np.intp], row: NDArray[np.intp], digit: NDArray[np.intp]
+        self, prefixes: NDArray[Any], row: NDArray[np.intp], digit: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The children (a prefix's row, and the value number that follows) that no condition rejects which their last
         dimension decides or narrows.
