@@ -88,14 +88,14 @@ def test_auto_lists_the_few_legal_designs_of_a_large_space() -> None:
         {
             "dse": 1,
             "name": "sparse",
-            "dimensions": {name: sizes for name in "abcdef"},
+            "dimensions": dict.fromkeys("abcdef", sizes),
             "rules": {
                 f"{a}{b}": {"check": f"{a} == {b}", "because": "they differ"}
                 for a, b in zip("abcde", "bcdef", strict=True)
             },
             "metrics": {"x": {"expr": "(a - 40) * (a - 40)", "unit": "1"}},
             "objectives": {"x": "minimize"},
-        }  # fmt: skip
+        }
     )
     name, why = Auto().choose(found, found.everything)
     assert (name, "100 are legal" in why) == ("exhaustive", True)
