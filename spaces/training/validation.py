@@ -7,6 +7,7 @@ documentation, each with its source, in the columns of any such table. Their not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def validate(request: Validation) -> Report:
         rows = read_rows(data)
         _check_columns(request.by, rows.table)
         times = predict_times(rows.rows, given)
+        rows = _without_unpredicted(rows, times)
         exact = score(rows.rows, times)
         tables += time_tables(rows, times, exact, request.by)
         scores |= overall(exact)
@@ -231,6 +233,18 @@ def _is_memory(path: Path) -> bool:
     except SpaceError:  # reading it as a table of times will say everything that is wrong
         return False
     return all(record.cells["metric"] in known for record in table.records)
+
+
+def _without_unpredicted(rows: Rows, times: Predicted) -> Rows:
+    """Rows that the model gives no finite time are skipped rows."""
+
+    def kept(at: int, row: Row) -> Row:
+        if row.kind == "skipped" or not row.plans or at in times:
+            return row
+        kind = "flagged" if row.kind == "flagged" else "skipped"
+        return replace(row, kind=kind, reason=f"no time predicted: figures of {row.hardware} are missing")
+
+    return Rows(rows.table, tuple(kept(at, row) for at, row in enumerate(rows.rows)))
 
 
 def _check_columns(by: Sequence[str], table: Measurements) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from dse.spaces.training.measured.memory_scores import relative, score_memory
 from dse.spaces.training.measured.predictions import predict_memory, predict_times
 from dse.spaces.training.measured.scores import score
 from dse.spaces.training.rows import Rows, read_rows
-from dse.spaces.training.validation import PUBLISHED, PUBLISHED_MEMORY
+from dse.spaces.training.validation import PUBLISHED, PUBLISHED_MEMORY, validate
+from dse.study.agreement import Validation, report_data
 from tests.training.measured_tables import MOE, write_table
 
 
@@ -111,3 +113,39 @@ def test_other_efficiencies_give_other_times(shipped: Given, published: Rows) ->
 def test_tables_follow_the_problem() -> None:
     problem = load("training", {"memory_fixed": "3 GiB"})
     assert given(problem).inputs["memory_fixed"] == 3 * 2.0**30
+
+
+def test_other_gpus_are_predicted_or_skipped_with_a_reason(tmp_path: Path) -> None:
+    """Of the first TPU rows the network is not known, which a run within its mesh does not use."""
+    rows = [{"system": name} for name in ("H800", "MI300X", "TPU v5p", "A10G", "T4", "Cray-1")]
+    report = validate(Validation(write_table(tmp_path / "t.csv", rows)))
+    assert report.predictions is not None
+    assert [row["predicted"] is not None for row in report.predictions[1]] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    told = {row["what"] for row in report_data(report)["tables"]["rows"]}
+    assert "- no time predicted: figures of a10g are missing" in told
+
+
+def test_a_shuffled_subset_is_predicted_as_the_whole_is(tmp_path: Path) -> None:
+    """Columns in another order, further columns, a byte-order mark, every seventh row: the same figures, row by row."""
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    chosen = table[::-7]
+    path = tmp_path / "subset.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, [*reversed(table[0]), "id"])
+        writer.writeheader()
+        writer.writerows({**row, "id": at} for at, row in enumerate(chosen))
+    whole, some = validate(Validation(PUBLISHED)), validate(Validation(path))
+    assert whole.predictions is not None
+    assert some.predictions is not None
+    names, rows = some.predictions
+    assert names == [*reversed(table[0]), "id", "predicted"]
+    assert [row["predicted"] for row in rows] == [row["predicted"] for row in whole.predictions[1][::-7]]
+    assert [{name: row[name] for name in table[0]} for row in rows] == chosen

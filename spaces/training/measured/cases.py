@@ -108,8 +108,8 @@ class Cases:
         Args:
             tables: for each table dimension of a plan (``sharding``), its rows' columns; a dimension without a
                 table keeps the names of its rows.
-            hardware: the catalogue's columns by id. A stated link replaces the datasheet's only for the A800;
-                what else a source says is in ``g.cluster.link``. The rate of a run in fp16 stands under bf16.
+            hardware: the catalogue's columns by id. A stated link replaces the datasheet's only for the A800 and the
+                H800; what else a source says is in ``g.cluster.link``. The rate of a run in fp16 stands under bf16.
             efficiency: columns by generation.
             cluster: further columns of the cluster, the same for all cases (rack, latencies).
             inputs: inputs of the space that no table states; the default changes nothing.
@@ -123,6 +123,8 @@ class Cases:
         values["cluster"] = Namespace({**(cluster or {}), **self.cluster})
         if "link" in chips:
             values["hardware"] = chips = chips.replaced(link=self._links(chips.link))
+        if "nic" in chips and "node" in chips:
+            values["hardware"] = chips = chips.replaced(nic=self._nics(chips.nic, chips.node))
         if "fp16" in chips and "bf16" in chips and "format" in self.plan:
             half = self.plan["format"] == "fp16"
             values["hardware"] = chips = chips.replaced(bf16=np.where(half, chips.fp16, chips.bf16))
@@ -136,9 +138,15 @@ class Cases:
         return Namespace(values)
 
     def _links(self, datasheet: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The datasheet's links, those of the A800 as stated: it has the A100's chip and less of its NVLink."""
+        """The datasheet's links, those of the A800 and H800 as stated: the A100's and H100's chips with less NVLink."""
         stated = self.cluster["link"]
         return np.where(stated == 200e9, stated, datasheet)
+
+    def _nics(self, datasheet: NDArray[np.float64], node: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The datasheet's networks; one that is not known costs nothing where the run stays within a node."""
+        own = np.where(self.cluster["node"] > 0, self.cluster["node"], node)
+        within = self.job["n_gpus"] <= own
+        return np.where(np.isnan(datasheet) & within, np.inf, datasheet)
 
 
 def columns(names: Sequence[str], table: Mapping[str, Mapping[str, Any]]) -> dict[str, NDArray[Any]]:

@@ -13,15 +13,18 @@ _GPUS = (
     (r"b200", "b200-sxm"),
     (r"h200", "h200-sxm"),
     (r"h100[- ]pcie", "h100-pcie"),
-    (r"h100", "h100-sxm"),
+    (r"h100|h800|gh200", "h100-sxm"),
     (r"h20\b", "h20"),
-    (r"a100.*40 ?gb", "a100-sxm-40"),
-    (r"a100|a800", "a100-sxm-80"),
+    (r"a100(?!.*pcie).*40 ?gb", "a100-sxm-40"),
+    (r"(a100|a800)(?!.*pcie)", "a100-sxm-80"),
     (r"v100", "v100-sxm2-32"),
     (r"mi300x", "mi300x"),
     (r"mi250x", "mi250x"),
     (r"a10g", "a10g"),
     (r"l40s", "l40s"),
+    (r"\bl4\b", "l4"),
+    (r"\bt4\b", "t4"),
+    (r"rtx[- ]?4090", "rtx-4090"),
     (r"tpu[- ]v4", "tpu-v4"),
     (r"tpu[- ]v5e", "tpu-v5e"),
     (r"tpu[- ]v5p", "tpu-v5p"),
@@ -85,8 +88,8 @@ def _nic(notes: str, node: float) -> float:
 
 
 def _link(system: str, notes: str) -> float:
-    if "A800" in system:
-        return 200e9  # the export variant's NVLink
+    if "A800" in system or "H800" in system:
+        return 200e9  # the export variants' NVLink
     if found := re.search(r"intra-node (\d+) GB/s", notes):
         return float(found.group(1)) * 1e9
     return 0.0

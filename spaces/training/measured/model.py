@@ -38,6 +38,8 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
         return dict(known), ""
     if missing or reason:
         return {}, reason or f"architecture not stated ({', '.join(missing)})"
+    if wrong := [name for name, count in given.items() if not _is_count(count)]:
+        return {}, f"architecture has counts that cannot be ({', '.join(wrong)})"
     model = dict.fromkeys(CATALOGUED, 0.0)
     model |= {name: given[name] for name in _NEEDED}
     model["kv_heads"] = given["heads"] if math.isnan(given["kv_heads"]) else given["kv_heads"]
@@ -66,7 +68,8 @@ def experts_of(text: str) -> tuple[dict[str, float], str]:
             found[name.casefold()] = float(value) if equals else 1.0
         except ValueError:
             return {}, f"mixture of experts not understood ({part})"
-    if found and ("e" not in found or "topk" not in found):
+    stated = {"e", "topk"} <= set(found) and all(_is_count(number) for number in found.values())
+    if found and not (stated and found["topk"] <= found["e"]):
         return {}, f"mixture of experts not understood ({text})"
     return found, ""
 
@@ -81,6 +84,15 @@ def parameters_of(model: Mapping[str, float]) -> float:
     return (
         m["layers"] * (attention + mlp + vectors) + tables * m["hidden"] + m["hidden"] * (1 + m["layernorm"])
     )
+
+
+MOST = 1e8
+"""Above any width, vocabulary or number of layers."""
+
+
+def _is_count(number: float) -> bool:
+    """A whole number above 0, or not stated."""
+    return math.isnan(number) or (0 < number <= MOST and number % 1 == 0)
 
 
 def catalogued(name: str) -> Mapping[str, float]:

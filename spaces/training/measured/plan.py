@@ -33,6 +33,9 @@ RECOMPUTES = {
 }
 """Megatron's default "selective" recomputes the core attention."""
 
+LONGEST = 2.0**24
+"""Tokens of a sequence that the space takes."""
+
 LAYOUTS = 64
 """The most plans that are tried for a row whose layout is open."""
 
@@ -72,6 +75,8 @@ def read_plan(cells: Mapping[str, str], numbers: Mapping[str, float], model: Map
         return Reading(reason="GPU count not stated")
     if not seq_len > 0:
         return Reading(reason="sequence length not stated")
+    if seq_len % 1 or seq_len > LONGEST:
+        return Reading(reason=f"sequence length {seq_len:g} is no whole number up to 2^24")
     recomputes, unspecified = _recomputes(cells)
     if not recomputes:
         return Reading(reason=f"recomputation {cells['recompute']!r} is none of the space's")

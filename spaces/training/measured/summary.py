@@ -208,7 +208,10 @@ def unused(rows: Sequence[Row], columns: Sequence[str]) -> Table:
             key = (row.key(columns), row.kind, row.reason)
             found[key] = found.get(key, 0) + 1
     told = sorted(found.items(), key=lambda one: -one[1])
-    cells = tuple((count, kind, f"{', '.join(key)}: {reason}") for (key, kind, reason), count in told)
+    cells = tuple(
+        (count, kind, f"{', '.join(key)}: {reason or 'fully configured'}")
+        for (key, kind, reason), count in told
+    )
     columns_of = (("rows", "count"), ("kind", "text"), ("group", "text"))
     return Table("unused", "Rows that are not scored, by group", columns_of, cells, shown=5)
 
