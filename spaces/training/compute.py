@@ -63,9 +63,11 @@ class Layer:
         return maximum(self.matmul, 0.25 * self.floor)
 
     def cores(self, g: Given) -> Any:
-        """All passes between the projections, with what is recomputed."""
-        again = maximum(g.recompute.full, g.recompute.attention)
-        return (1.0 + again) * self.core + self.core_backward
+        """All passes between the projections, with what is recomputed; launches that take longer are theirs."""
+        r, others = g.recompute, self.matmul + self.elementwise
+        forward = maximum(self.core, self.floor - others)
+        backward = maximum(self.core_backward, self.floor - others - 0.5 * self.elementwise)
+        return (1.0 + r.full) * forward + r.attention * self.core + backward
 
     def recomputed(self, g: Given) -> Any:
         """What is computed again before the backward pass."""
