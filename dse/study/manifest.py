@@ -37,7 +37,7 @@ _COMPARED = {
     "within": "within",
 }
 
-_KEPT = 1000
+_KEPT = 5000
 """Best designs that are kept where those near the best are counted, unless a number was asked for."""
 
 _LATER: dict[str, Any] = {"within": 0.0, "listed": 0}
