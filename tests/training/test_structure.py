@@ -371,7 +371,7 @@ def test_the_plan_of_llama_3_is_legal() -> None:
         ({"schedule": "interleaved", "chunks": 3}, "stages", "PP 16 x 3 chunks"),
         ({"schedule": "interleaved", "chunks": 1}, "interleaved", "more than one chunk a stage"),
         ({"pp": 15}, "gpus", "TP 8 x PP 15 x CP 1 does not divide 16384 GPUs"),
-        ({"micro_batch": 3}, "batch", "micro-batch 3 on each data parallel rank does not divide the global batch of 2048"),
+        ({"micro_batch": 3}, "batch", "DP 128 x micro-batch 3 does not divide the global batch of 2048 sequences"),
         ({"micro_batch": 32}, "batch", "micro-batch 32"),
         ({"schedule": "interleaved", "chunks": 2, "micro_batch": 2}, "interleaved", "in groups of PP 16"),
         ({"schedule": "gpipe"}, "schedule_offered", "megatron does not offer the schedule gpipe"),
