@@ -39,6 +39,7 @@ def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
                 unit=i.unit and i.unit.text,
                 choices=[shown(c, i.unit) for c in i.choices],
                 table=i.table,
+                limits=i.limits and i.limits.text(i.unit),
             )
             for name, i in problem.inputs.items()
         ],
@@ -208,7 +209,9 @@ def _unit_note(part: Mapping[str, Any]) -> str:
 def _input_note(part: Mapping[str, Any]) -> str:
     if part.get("table"):
         return f"  (a row of {part['table']})"
-    return f"  (one of {', '.join(part['choices'])})" if part.get("choices") else ""
+    if part.get("choices"):
+        return f"  (one of {', '.join(part['choices'])})"
+    return f"  ({part['limits']})" if part.get("limits") else ""
 
 
 def _dimension_note(part: Mapping[str, Any]) -> str:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from dse.cli.text import count, paragraph, plural
 from dse.evaluation import evaluate_nodes
 from dse.evaluation.sentence import sentence
-from dse.problem import Constraint, Problem
+from dse.problem import Constraint, Problem, shown
 from dse.study.result import Miss, Relaxation, Result, design_text
 from dse.units import format_value
 
 if TYPE_CHECKING:
+    from dse.study.growing import Grown
     from dse.study.unlock import Unlock
 
-__all__ = ["MOST_UNLOCKS", "STRICT", "bound_text", "failure_lines", "miss_text"]
+__all__ = ["MOST_UNLOCKS", "STRICT", "bound_text", "failure_lines", "grown_text", "miss_text"]
 
 _SHORT = {"<=": "over", "<": "over", ">=": "under", ">": "under", "==": "away from"}
 _EXTREME = {"<=": "lowest", "<": "lowest", ">=": "highest", ">": "highest"}
@@ -75,10 +76,11 @@ def failure_lines(
     result: Result,
     unlocks: tuple[Unlock, ...] = (),
     departures: tuple[str, ...] = (),
+    grown: tuple[Grown, ...] = (),
     *,
     indent: int = 2,
 ) -> list[str]:
-    """Why a search found no feasible design: nearest miss, smallest relaxations, what would unlock it."""
+    """Why a search found no feasible design: nearest miss, smallest relaxations, what would unlock it or do."""
     problem, miss, far = result.problem, result.nearest_miss, result.so_far
     lines: list[str] = []
     if result.funnel.exact and not result.funnel.legal:
@@ -108,7 +110,28 @@ def failure_lines(
         lines += paragraph(
             f"every feasible design of the whole space has {several}{'; '.join(departures)}", indent=indent
         )
+    for tried in grown:
+        lines += paragraph(grown_text(tried), indent=indent)
     return lines
+
+
+def grown_text(tried: Grown) -> str:
+    """``with n_gpus = 64 some design is feasible; with 16 and 32 none is``, as far as it is known."""
+    name, unit = tried.input.name, tried.input.unit
+
+    def value(number: float) -> str:
+        return shown(number, unit)
+
+    without = [value(number) for number in tried.without]
+    listed = " and ".join([", ".join(without[:-1]), without[-1]] if len(without) > 1 else without)
+    none = f"with {name} = {listed} no design is feasible either" if without else ""
+    if tried.enough is not None:
+        also = f"; with {listed} none is" if without else ""
+        return f"with {name} = {value(tried.enough)} some design is feasible{also}"
+    if tried.undecided is not None:
+        open_end = f"whether {value(tried.undecided)} would do was not decided in time"
+        return f"{none}; {open_end}" if none else f"{name}: {open_end}"
+    return none or f"{name} cannot grow beyond {value(float(tried.input.value))}"
 
 
 def _no_miss(result: Result) -> str:

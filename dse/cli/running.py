@@ -11,6 +11,7 @@ from dse.errors import InputError, Interrupted
 from dse.problem import Problem
 from dse.study.certificate import Wanted
 from dse.study.compare import SURVEY_LIMIT
+from dse.study.growing import Grown, grown_for
 from dse.study.result import Result
 from dse.study.study import Study
 from dse.study.unlock import Unlock, survey
@@ -92,11 +93,17 @@ def finish(
         raise told from None
 
 
-def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:
-    """What would unlock a team that found nothing, and how feasible designs of the whole space leave it.
+def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...], tuple[Grown, ...]]:
+    """What would help a search that found nothing.
 
-    Empty for the whole space, after a sampling or stopped search, and where a pass over the space would take long.
+    That is what would unlock a team and how feasible designs of the whole space leave it (empty for the whole space,
+    after a sampling or stopped search, and where a pass over the space would take long); and how much of an input
+    would do.
     """
+    return *_unlocks(result), grown_for(result)
+
+
+def _unlocks(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:
     problem = result.problem
     exact = result.promise == "exact" and result.status == "complete"
     if result.feasible or not result.accounting.outside or not exact or problem.size > SURVEY_LIMIT:

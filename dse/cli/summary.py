@@ -17,6 +17,7 @@ from dse.study.accounting import Accounting, FunnelLine
 from dse.study.result import FrontPoint, Result, design_text
 
 if TYPE_CHECKING:
+    from dse.study.growing import Grown
     from dse.study.unlock import Unlock
 
 __all__ = [
@@ -156,16 +157,23 @@ def nothing(result: Result) -> str:
     return f"no feasible design among {plural(result.funnel.legal, 'legal design')}{tried}"
 
 
-def help_data(unlocks: tuple[Unlock, ...], departures: tuple[str, ...]) -> dict[str, Any]:
+def help_data(
+    unlocks: tuple[Unlock, ...], departures: tuple[str, ...], grown: tuple[Grown, ...] = ()
+) -> dict[str, Any]:
     """What would help a team that found nothing, as JSON values."""
     found = [{"dimensions": list(unlock.dimensions), "feasible": unlock.feasible} for unlock in unlocks]
-    return {"unlocks": found, "departures": list(departures)}
+    return {
+        "unlocks": found,
+        "departures": list(departures),
+        "grown": [tried.to_dict() for tried in grown],
+    }
 
 
 def result_lines(
     result: Result,
     unlocks: tuple[Unlock, ...] = (),
     departures: tuple[str, ...] = (),
+    grown: tuple[Grown, ...] = (),
     *,
     objective: str | None = None,
     ranked: bool = True,
@@ -189,7 +197,7 @@ def result_lines(
         lines += near_lines(result, listed=not ranked)
     else:
         lines += paragraph(nothing(result))
-        lines += failure_lines(result, unlocks, departures)
+        lines += failure_lines(result, unlocks, departures, grown)
     if gap := gap_lines(result):
         lines += ["", *gap]
     lines += ["", _account_title(result), *account_lines(result.accounting)]

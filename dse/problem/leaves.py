@@ -11,6 +11,7 @@ from dse.errors import InputError, nearest
 from dse.expressions import Kind, Table, Type, Value
 from dse.expressions.types import BARE, BOOL, STRING
 from dse.problem.building import Building
+from dse.problem.limits import Limits
 from dse.problem.parts import Dimension, Input, Interval, shown
 from dse.problem.rows import RowReader, rows_for
 from dse.space.nodes import Path
@@ -45,12 +46,59 @@ def build_inputs(building: Building) -> dict[str, Input]:
                 path,
                 f"found {shown(value, unit)}, expected one of the choices{nearest(str(value), map(str, choices))}",
             )
+        limits = _limits(building, name, declared, value, unit)
         node = building.names.graph.input(name, type_)
         if type_.kind is Kind.STRING and choices:
             building.names.graph.declare_texts(node, [str(choice) for choice in choices])
         building.names.nodes[name] = node
-        inputs[name] = Input(name, value, type_, node, unit, choices, declared.about)
+        inputs[name] = Input(
+            name, value, type_, node, unit, choices, declared.about, limits=limits, grow=declared.grow
+        )
     return inputs
+
+
+_BOUNDS = ("at_least", "at_most", "above", "below")
+
+
+def _limits(
+    building: Building, name: str, declared: InputDecl, value: Value, unit: Unit | None
+) -> Limits | None:
+    """What an input's numbers must be, and whether its default is; None where nothing is asked."""
+    path: Path = ("inputs", name)
+    given = {key: found for key in _BOUNDS if (found := getattr(declared, key)) is not None}
+    asked = [*given, *(["whole"] if declared.whole else []), *(["grow"] if declared.grow is not None else [])]
+    if asked and not isinstance(value, float):
+        written = building.source((*path, "default"), declared.default)
+        building.report_key((*path, asked[0]), f"found {asked[0]!r} beside {written}, expected it beside a number")
+        return None
+    if declared.whole and unit is not None:
+        building.report_key((*path, "whole"), "found 'whole' beside a quantity, expected it beside a plain number")
+    if declared.whole and declared.grow is not None and declared.grow % 1:
+        building.report((*path, "grow"), f"found {declared.grow}, expected a whole number, as the input is one")
+    if not given and not declared.whole:
+        return None
+    bounds = {key: _bound(building, (*path, key), bound, unit) for key, bound in given.items()}
+    limits = Limits(**bounds, whole=declared.whole and unit is None)
+    if not limits.allow(value):  # type: ignore[arg-type]  # a number, as was asked above
+        building.report((*path, "default"), f"found {shown(value, unit)}, expected {limits.text(unit)}")
+    return limits
+
+
+def _bound(building: Building, path: Path, bound: float | str, unit: Unit | None) -> float | None:
+    """A bound in base units; None for what is none, which is reported."""
+    expected = "a number" if unit is None else f"a quantity in {unit.text}"
+    try:
+        quantity = parse_quantity(str(bound))
+    except UnitError as error:
+        building.report(path, f"found {bound!r}, expected {expected}; {error}")
+        return None
+    dims, percent = Type.of_unit(quantity.unit).dims, quantity.unit is not None and quantity.unit.percent
+    if (quantity.unit is None) != (unit is None) or (
+        unit is not None and (dims != Type.of_unit(unit).dims or percent != unit.percent)
+    ):
+        building.report(path, f"found {bound!r}, expected {expected}, like the default")
+        return None
+    return quantity.value
 
 
 def _row_input(building: Building, name: str, declared: InputDecl, table_name: str) -> Input | None:
@@ -61,6 +109,7 @@ def _row_input(building: Building, name: str, declared: InputDecl, table_name: s
         return None
     if declared.choices is not None:
         building.report((*path, "choices"), "found choices beside a table, whose rows are the choices")
+    _limits(building, name, declared, declared.default if isinstance(declared.default, str) else "", None)
     text = declared.default if isinstance(declared.default, str) else None
     if text is None:
         written = building.source((*path, "default"), declared.default)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from dse.errors import Location
 from dse.expressions import Type, Value
+from dse.problem.limits import Limits
 from dse.problem.template import Template
 from dse.units import Unit, format_value, from_base
 
@@ -88,7 +89,8 @@ class Dimension:
 class Input:
     """A named parameter. ``choices`` are the texts it may be, when it is a text and they are known.
 
-    With a ``table``, its value is the name of a row, whose cells are read as the input's columns.
+    With a ``table``, its value is the name of a row, whose cells are read as the input's columns. ``limits`` say which
+    numbers it may be; ``grow`` is what it may be multiplied by, again and again, to see how much of it would do.
     """
 
     name: str
@@ -99,6 +101,8 @@ class Input:
     choices: tuple[Value, ...] = ()
     about: str = ""
     table: str | None = None
+    limits: Limits | None = None
+    grow: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import math
 from dse.errors import InputError, nearest
 from dse.expressions import Kind, Type, Value
 from dse.problem.parts import Input
-from dse.units import Quantity, Unit, UnitError, parse_quantity
+from dse.units import Quantity, Unit, UnitError, format_value, parse_quantity
 
 __all__ = ["input_value", "read_value"]
 
@@ -28,7 +28,7 @@ def read_value(text: str, type_: Type, unit: Unit | None) -> Value:
 
 
 def input_value(declared: Input, value: object) -> Value:
-    """``value`` for an input, checked against its declared kind, unit and choices."""
+    """``value`` for an input, checked against its declared kind, unit, choices and limits."""
     name, type_ = declared.name, declared.type
     if type_.kind is Kind.BOOL:
         read = read_value(value, type_, None) if isinstance(value, str) else value
@@ -50,6 +50,9 @@ def input_value(declared: Input, value: object) -> Value:
         raise InputError(
             f"input {name!r} must be one of {', '.join(str(c) for c in declared.choices)}, but got {value!r}"
         )
+    if declared.limits is not None and not declared.limits.allow(number):
+        expected = declared.limits.text(declared.unit)
+        raise InputError(f"input {name!r} must be {expected}, but got {_plain_text(value)}")
     return number
 
 
@@ -84,5 +87,11 @@ def _input_number(declared: Input, value: object) -> float:
 
 def _plain_text(value: object) -> str:
     return (
-        value if isinstance(value, str) else f"{value:g}" if isinstance(value, (int, float)) else str(value)
+        value
+        if isinstance(value, str)
+        else f"{value:g}"
+        if isinstance(value, (int, float))
+        else format_value(value.value, value.unit)
+        if isinstance(value, Quantity)
+        else str(value)
     )

@@ -21,6 +21,7 @@ __all__ = [
     "Condition",
     "Duration",
     "Expression",
+    "Factor",
     "Number",
     "OneOrMany",
     "Scalar",
@@ -145,6 +146,12 @@ def _share(value: object) -> int | float | str:
     return value
 
 
+def _factor(value: object) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 1:
+        return value
+    raise ValueError("a number above 1, such as 2")
+
+
 def read_share(value: object) -> float | None:
     """A share from 0 to below 1: ``0.06``, ``6 percent`` or ``6%``; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -166,6 +173,9 @@ Version = Annotated[Literal[1], PlainValidator(_version), WithJsonSchema({"const
 Text = Annotated[str, Field(min_length=1)]
 Scalar = Annotated[bool | int | float | str, PlainValidator(_scalar), WithJsonSchema(_PLAIN)]
 Number = Annotated[int | float | str, PlainValidator(_number), WithJsonSchema({"type": ["number", "string"]})]
+Factor = Annotated[
+    int | float, PlainValidator(_factor), WithJsonSchema({"type": "number", "exclusiveMinimum": 1})
+]
 Expression = Annotated[
     str | int | float, PlainValidator(_expression), WithJsonSchema({"type": ["string", "number"]})
 ]

@@ -31,6 +31,7 @@ from dse.space.fields import (
     Condition,
     Duration,
     Expression,
+    Factor,
     Number,
     OneOrMany,
     Scalar,
@@ -85,7 +86,9 @@ class _Model(BaseModel):
 class InputDecl(_Model):
     """A parameter. ``default`` is a number, a quantity as text (``10 ms``), a text or a truth value.
 
-    With ``table`` it is the name of a row, or the path of a file that the table's ``import`` reads as one.
+    With ``table`` it is the name of a row, or the path of a file that the table's ``import`` reads as one. Of a number,
+    ``at_least``, ``at_most``, ``above``, ``below`` (in the default's unit) and ``whole`` say what it may be; ``grow`` is
+    what it is multiplied by, again and again, to find how much of it would do when no design is feasible.
     """
 
     model_config = ConfigDict(json_schema_extra=_also(_VALUE))
@@ -93,6 +96,12 @@ class InputDecl(_Model):
     default: Scalar = Field(description="the value unless another is given")
     choices: tuple[Scalar, ...] | None = Field(default=None, strict=False)
     table: Text | None = None
+    at_least: Number | None = None
+    at_most: Number | None = None
+    above: Number | None = None
+    below: Number | None = None
+    whole: bool = False
+    grow: Factor | None = None
     about: str = ""
 
     @model_validator(mode="before")
