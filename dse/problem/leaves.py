@@ -69,12 +69,18 @@ def _limits(
     asked = [*given, *(["whole"] if declared.whole else []), *(["grow"] if declared.grow is not None else [])]
     if asked and not isinstance(value, float):
         written = building.source((*path, "default"), declared.default)
-        building.report_key((*path, asked[0]), f"found {asked[0]!r} beside {written}, expected it beside a number")
+        building.report_key(
+            (*path, asked[0]), f"found {asked[0]!r} beside {written}, expected it beside a number"
+        )
         return None
     if declared.whole and unit is not None:
-        building.report_key((*path, "whole"), "found 'whole' beside a quantity, expected it beside a plain number")
+        building.report_key(
+            (*path, "whole"), "found 'whole' beside a quantity, expected it beside a plain number"
+        )
     if declared.whole and declared.grow is not None and declared.grow % 1:
-        building.report((*path, "grow"), f"found {declared.grow}, expected a whole number, as the input is one")
+        building.report(
+            (*path, "grow"), f"found {declared.grow}, expected a whole number, as the input is one"
+        )
     if not given and not declared.whole:
         return None
     bounds = {key: _bound(building, (*path, key), bound, unit) for key, bound in given.items()}

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.errors import InputError, SolverRefused
-from dse.problem import Problem, Team
-from dse.problem.parts import Input, plain_value
+from dse.evaluation import State as Outcome
+from dse.evaluation import judge
+from dse.evaluation.hull import Hull
+from dse.problem import Objective, Problem, Team
+from dse.problem.parts import Direction, Input, plain_value
 from dse.study.choosing import Choice
+from dse.study.registry import able, load_solver
 from dse.study.result import Result
 from dse.study.solver import ExactSearch, ExactSolver, State
 from dse.study.tally import Tally
-from dse.units import Quantity
+from dse.units import Quantity, parse_unit
 
 __all__ = ["DOUBLINGS", "SECONDS", "Grown", "grown", "grown_for"]
 
 DOUBLINGS = 12
 """How often an input is multiplied at most."""
 
-SECONDS = 8.0
+SECONDS = 20.0
 """What looking may take, over all inputs; a value that is begun may take longer to prepare."""
+
+_MANY = 1_000_000
+"""Designs beyond which whole boxes of them are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,8 @@ def grown(
 
 def _grow(problem: Problem, team: Team, declared: Input, doublings: int, deadline: float) -> Grown:
     without: list[float] = []
-    assert isinstance(declared.value, float) and declared.grow is not None
+    assert isinstance(declared.value, float)
+    assert declared.grow is not None
     value = declared.value
     for _ in range(doublings):
         value, before = value * declared.grow, value
@@ -110,6 +119,46 @@ class _Known(Exception):
 
 def _feasible(problem: Problem, team: Team, deadline: float) -> bool | None:
     """Whether some design of the team is feasible; None when that is not known by the deadline."""
+    simpler = _bounded(problem)
+    if simpler is not None:
+        tally = _first(simpler, team, deadline)
+        if tally is None:
+            return None
+        if not tally.feasible and not _unbounded(tally):
+            return False  # what is not feasible here is not feasible there either
+        for position in tally.archive.to_arrays()[1]:
+            design = problem.design_at(Hull(problem, team).digits_of(position))
+            if judge(problem, design).state is Outcome.FEASIBLE:
+                return True
+    tally = _first(problem, team, deadline)
+    return None if tally is None else bool(tally.feasible)
+
+
+def _unbounded(tally: Tally) -> bool:
+    """Whether designs may have been lost because what was searched for, and no constraint, has no finite value."""
+    infinite = tally.in_order[len(tally.problem.constraints) :]
+    return bool(tally.failed) or any(infinite) or any("not finite" in why for why in tally.pruned)
+
+
+def _bounded(problem: Problem) -> Problem | None:
+    """The problem with what its first bound is on as the objective; None where nothing is bounded.
+
+    It is less to compute, and its best designs are the first to be feasible.
+    """
+    for constraint in problem.constraints:
+        bound = constraint.bound
+        if bound.op in _DIRECTIONS:
+            unit = constraint.unit or parse_unit("1")
+            goal = Objective(constraint.name, bound.lhs, _DIRECTIONS[bound.op], unit)
+            return replace(problem, objectives=(goal,))
+    return None
+
+
+_DIRECTIONS: dict[str, Direction] = {"<=": "minimize", "<": "minimize", ">=": "maximize", ">": "maximize"}
+
+
+def _first(problem: Problem, team: Team, deadline: float) -> Tally | None:
+    """What an exact search knows when it has found a feasible design, or none of all; None if time ran out."""
     solver = None if time.monotonic() > deadline else _exact(problem, team)
     if solver is None:
         return None
@@ -119,20 +168,21 @@ def _feasible(problem: Problem, team: Team, deadline: float) -> bool | None:
             raise _Known
 
     search = ExactSearch(problem, team, Tally(problem), on_tick=on_tick)
-    if not all(team.hull(problem.sizes)):
-        return False
     try:
-        solver.explore(search)
+        if all(team.hull(problem.sizes)):
+            solver.explore(search)
     except _Known:
-        return True if search.tally.feasible else None
-    return bool(search.tally.feasible)
+        return search.tally if search.tally.feasible else None
+    return search.tally
 
 
 def _exact(problem: Problem, team: Team) -> ExactSolver | None:
-    """The exact solver that ``auto`` picks; None if none can."""
+    """Of many designs a solver that discards by bounds, of few or where none can the one that ``auto`` picks."""
     choice = Choice(problem, team, "exact")
+    names = able(problem, team, "exact") if math.prod(map(len, team.hull(problem.sizes))) > _MANY else []
+    name = next((name for name in names if "bounds" in load_solver(name).needs), None)
     try:
-        solver = choice.accepted(choice.automatic(None, sampling=False)[0])
+        solver = choice.accepted(name or choice.automatic(None, sampling=False)[0])
     except (InputError, SolverRefused):
         return None
     return solver if isinstance(solver, ExactSolver) else None
