@@ -171,7 +171,7 @@ def _attention_core(g: Given) -> tuple[Any, Any]:
 
 
 def _elementwise(g: Given) -> Any:
-    """Seconds of norms, residuals, activation function, rotation and casts of one layer, forward.
+    """Seconds of norms, residuals, activation function, rotation, casts and routing of one layer, forward.
 
     Only sequence parallelism divides norms and residuals over TP. Eight-bit formats read each input of a
     multiplication in 2 bytes and write it twice in 1, for the product and the transposed one.
@@ -186,7 +186,10 @@ def _elementwise(g: Given) -> Any:
         NORM_VALUES * m.hidden / whole + (passes * wide + turned * (m.heads + m.kv_heads) * m.head_dim) / g.tp
     )
     inputs = 2.0 * m.hidden / whole + (m.heads * m.head_dim + wide) / g.tp
-    return quantity(tokens(g) * (2.0 * values + 4.0 * g.format.eight * inputs), "B") / _memory_rate(g)
+    # routed copies are put in the order of ranks, and back; with EP also in the order of experts: read and written
+    copies = share * m.top_k * m.hidden * expert_tp(g) / g.tp * where(g.ep > 1, 8.0, 4.0)
+    moved = 2.0 * (values + copies) + 4.0 * g.format.eight * inputs
+    return quantity(tokens(g) * moved, "B") / _memory_rate(g)
 
 
 def layer(g: Given) -> Layer:

@@ -35,12 +35,13 @@ EXPECTED: Mapping[str, Parameter] = {
     "nic_latency": Parameter(8e-6, 0.7, share=False, seconds=True),
     "overlap": Parameter(0.7, 0.8),
     "launch": Parameter(20e-6, 0.5, share=False, seconds=True),
-    "step_overhead": Parameter(0.03, 0.8, share=False, seconds=True),
+    "step_overhead": Parameter(0.01, 0.8, share=False, seconds=True),
 }
 """``gemm``, ``fp8``, ``attention``: share of the dense peak of large multiplications in 16 and in 8 bits and of fused
 attention. ``gemm_half``: dimension at which a multiplication takes twice as long. ``memory``, ``link``, ``nic``: share
 of bandwidth. ``link_latency``, ``nic_latency``: one step of a ring. ``overlap``: share of computing that can hide
-communication. ``launch``: one kernel. ``step_overhead``: the framework's own time of a step."""
+communication. ``launch``: one kernel. ``step_overhead``: the framework's own time of a
+step on one GPU."""
 
 
 def expectations(gemm: Path | None = None, comm: Path | None = None) -> dict[str, dict[str, float]]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dse.expressions.tracer import maximum, minimum, where
+from dse.expressions.tracer import log2, maximum, minimum, where
 
 from . import compute, layout, traffic
 from .layout import Given, yes
 
 __all__ = ["PARTS", "Step", "step"]
+
+LN_2 = 0.6931471805599453
 
 PARTS = ("compute", "recompute", "tp", "cp", "ep", "pp", "dp", "bubble", "optimizer", "overhead")
 """What the seconds of a step are spent on."""
@@ -108,6 +110,13 @@ def _bubble(g: Given, p: _Passes, handed: Any) -> Any:
     return where(s.dual > 0, dual, plain)
 
 
+def _overhead(g: Given) -> Any:
+    """The framework's own time of a step. The slowest of all ranks counts: of n waits that are distributed
+    exponentially the largest is 1/1 + 1/2 + ... + 1/n of their mean, about 1 + ln n (Renyi 1953).
+    """
+    return g.efficiency.step_overhead * (1.0 + LN_2 * log2(g.n_gpus))
+
+
 def step(g: Given) -> Step:
     """The time of one step of a plan."""
     m, p = layout.micro_batches(g), _passes(g)
@@ -136,7 +145,7 @@ def step(g: Given) -> Step:
         dp=m * each + once,
         bubble=_bubble(g, p, handed),
         optimizer=compute.optimizer_step(g, _updated(g)),
-        overhead=g.efficiency.step_overhead,
+        overhead=_overhead(g),
     )
 
 

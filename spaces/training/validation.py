@@ -76,14 +76,14 @@ def validate(request: Validation) -> Report:
         scores |= overall(exact)
         told = {at: predicted_value(rows.rows[at], ends) for at, ends in times.items()}
         predictions = _predictions(rows.table, told)
-        titles.append("the published figures that come with dse" if data == PUBLISHED else str(data))
+        titles.append("the published figures that come with dse" if data == PUBLISHED else data.name)
     if memory is not None:
         peaks = read_memory_rows(memory)
         found = predict_memory(peaks.rows, given)
         own = score_memory(peaks.rows, found)
         tables += memory_tables(peaks.rows, own)
         scores |= _memory_scores(own)
-        titles += [] if memory == PUBLISHED_MEMORY else [str(memory)]
+        titles += [] if memory == PUBLISHED_MEMORY else [memory.name]
         predictions = predictions or _memory_predictions(peaks, found)
     first = summary(exact, own, fit_record())
     report = [first, *tables] if first.rows else tables
@@ -162,7 +162,7 @@ def calibrate(request: Calibration) -> Report:
     generations = [_generation(row, given) for row in usable]
     made = fitted_text({"data": request.data, **files}, request.out, generations, after, held)
     return Report(
-        f"training calibrated on {request.data}",
+        f"training calibrated on {request.data.name}",
         tuple(t for t in tables if t.rows),
         scores,
         files={
