@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dse.errors import InputError
+from dse.problem.library import load
 from dse.spaces.training import validation
 from dse.spaces.training.measured.fitted import fitted, fitted_text
 from dse.spaces.training.measured.given import Given
@@ -23,6 +24,7 @@ from dse.spaces.training.measured.memory_scores import score_memory
 from dse.spaces.training.measured.row import Row
 from dse.spaces.training.measured.scores import bounds, noise, score
 from dse.spaces.training.rows import read_rows
+from dse.spaces.training.validation import PUBLISHED
 from dse.study.agreement import Calibration, Report, Validation, report_data
 from tests.training.measured_tables import MEMORY, MOE, write_table
 
@@ -356,6 +358,25 @@ def test_shipped_efficiencies_say_how_they_were_made() -> None:
     assert record.scale_spearman >= 0.9
     assert record.plan_spearman >= 0.8
     assert record.plan_regret <= 0.05
+
+
+def test_the_space_and_its_readme_tell_the_recorded_errors() -> None:
+    """The error that a search prints is that of runs which the efficiencies were not fitted to."""
+    record = fitted()
+    assert record is not None
+    assert load("training").errors["iteration_time"] == pytest.approx(record.left_out_macro, abs=0.0005)
+    lines = PUBLISHED.with_name("README.md").read_text(encoding="utf-8").splitlines()
+    told = {
+        cells[1].strip(): [cell.strip(" *") for cell in cells]
+        for line in lines
+        if len(cells := line.split("|")) == 6
+    }
+    for source, error in record.in_sample.items():
+        assert float(told[source][3]) == pytest.approx(100 * error, abs=0.051), source
+    for source, error in record.left_out.items():
+        assert float(told[source][4].split()[0]) == pytest.approx(100 * error, abs=0.051), source
+    macro = [100 * record.macro, 100 * record.left_out_macro]
+    assert [float(cell) for cell in told["**macro**"][3:5]] == pytest.approx(macro, abs=0.051)
 
 
 def test_noise_is_seen_in_identical_dense_runs_only(tmp_path: Path) -> None:

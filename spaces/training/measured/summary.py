@@ -97,13 +97,11 @@ def _memory_rows(memory: MemoryScores) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     if large := {" ".join(key): relative(peaks) for key, peaks in memory.large().items()}:
         worst = max(large, key=lambda name: large[name])
-        figure = f"memory peaks of {LARGE:g} GiB and more, median error of the worst of {len(large)} sources ({worst})"
+        figure = f"memory peaks of {LARGE:g} GiB and more, median error{_worst_of(large)} ({worst})"
         rows.append((percent(large[worst]), "-", figure))
     if small := {" ".join(key): absolute(peaks) for key, peaks in memory.small().items()}:
         worst = max(small, key=lambda name: small[name])
-        figure = (
-            f"memory peaks below {LARGE:g} GiB, median error of the worst of {len(small)} sources ({worst})"
-        )
+        figure = f"memory peaks below {LARGE:g} GiB, median error{_worst_of(small)} ({worst})"
         rows.append((f"{small[worst]:.2f} GiB", "-", figure))
     known = [answer for _, answer in memory.oom if answer is not None]
     if known:
@@ -112,6 +110,10 @@ def _memory_rows(memory: MemoryScores) -> list[tuple[Cell, ...]]:
         figure = f"runs out of memory, predicted not to fit{more}"
         rows.append((f"{sum(known)} of {len(known)}", "-", figure))
     return rows
+
+
+def _worst_of(errors: Mapping[str, float]) -> str:
+    return f" of the worst of {len(errors)} sources" if len(errors) > 1 else ""
 
 
 def _counted(times: Scores) -> str:
