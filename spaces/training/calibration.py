@@ -22,6 +22,7 @@ from . import flops
 from .expected import EXPECTED, expectations
 from .measured.cases import Cases, Namespace
 from .measured.given import Given, load_given
+from .measured.predictions import predict_times
 from .rows import Rows
 from .step import step
 
@@ -63,31 +64,37 @@ def fit(
         comm: a table of measured collectives, for the expected values.
 
     Returns:
-        values by generation; a generation without runs has the mean over those that have some.
+        values by generation; a generation without runs has the mean over those that have some, or what is expected.
 
     Raises:
         SpaceError: a file cannot be read as such a table.
     """
     given = load_given()
-    chosen = [
-        (at, row)
-        for at, row in enumerate(rows.rows)
-        if row.kind == "exact" and row.cells["source"] != without
-    ]
+    known = predict_times(rows.rows, given, ("exact",))  # a GPU may lack figures of the catalogue
+    chosen = [(at, row) for at, row in enumerate(rows.rows) if at in known and row.cells["source"] != without]
     generations = list(dict.fromkeys(str(chip["generation"]) for chip in given.hardware.values()))
     centre = _centre(generations, expectations(gemm, comm))
+    if not chosen:
+        return {
+            generation: _rounded(_values(own), {})
+            for generation, own in zip(generations, centre, strict=True)
+        }
     cases = Cases.of(chosen)
     data = _data(cases, given, generations, [rows.rows[at].cells for at, _ in chosen])
     found = _minimized(data, centre)
     present = sorted(set(data.generation.tolist()))
-    pooled = found[present].mean(axis=0) if present else centre.mean(axis=0)
+    pooled = found[present].mean(axis=0)
     best = _records(cases, data, given)
-    result: Efficiencies = {}
-    for at, generation in enumerate(generations):
-        values = _values(found[at] if at in present else pooled)
-        cells = {name: float(f"{value:.4g}") for name, value in zip(NAMES, values.tolist(), strict=True)}
-        result[generation] = {**cells, **best.get(generation, {"best_mfu": None, "best_source": ""})}
-    return result
+    return {
+        generation: _rounded(_values(found[at] if at in present else pooled), best.get(generation, {}))
+        for at, generation in enumerate(generations)
+    }
+
+
+def _rounded(values: Floats, best: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name to four digits, with the best measured MFU."""
+    cells = {name: float(f"{value:.4g}") for name, value in zip(NAMES, values.tolist(), strict=True)}
+    return {**cells, "best_mfu": None, "best_source": "", **best}
 
 
 def written(fitted: Mapping[str, Mapping[str, Any]], rows: Rows, **files: Path | None) -> str:

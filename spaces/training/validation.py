@@ -126,7 +126,9 @@ def calibrate(request: Calibration) -> Report:
         SpaceError: a file cannot be read as such a table.
         InputError: there are too few rows to fit.
     """
+    given, files = load_given(), {"gemm": request.gemm, "comm": request.comm}
     rows = read_rows(request.data)
+    rows = _without_unpredicted(rows, predict_times(rows.rows, given))
     usable = [row for row in rows.rows if row.kind == "exact"]
     if len(usable) < ROWS_NEEDED:
         reasons = "; ".join(f"{count} {reason}" for reason, count in rows.reasons().items())
@@ -136,7 +138,6 @@ def calibrate(request: Calibration) -> Report:
         )
     from dse.spaces.training import calibration
 
-    given, files = load_given(), {"gemm": request.gemm, "comm": request.comm}
     before = score(rows.rows, predict_times(rows.rows, given, ("exact",)))
     fitted: Columns = calibration.fit(rows, **files)
     after = score(rows.rows, predict_times(rows.rows, given, ("exact",), fitted))
