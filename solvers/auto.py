@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dse.problem import Problem, Team
+from dse.study.listing import legal_count
 from dse.study.solver import Chooser
 
 from .exhaustive import listed, refusal
@@ -13,6 +14,7 @@ __all__ = ["Auto"]
 
 _ENUMERATED = 20_000_000  # designs that are evaluated one and all, for an exact funnel
 _LISTED = 4_000_000  # legal designs of a space with many more illegal ones
+_PROVEN = 10**10  # legal designs of a space beyond that
 _EXACT = 10**15  # beyond, a branch and bound may never end
 
 
@@ -38,7 +40,10 @@ class Auto(Chooser):
         legal = listed(problem, team)
         if legal is not None and legal <= _LISTED:
             return "exhaustive", f"of {size:,} designs {legal:,} are legal, and these can all be evaluated"
-        if size <= _EXACT or legal is not None:
+        count = legal_count(problem, team) if size > _EXACT else None
+        if count is not None and count <= _PROVEN:
+            return "pareto", f"of {size:,} designs {count:,} are legal, and bounds can discard most"
+        if size <= _EXACT:
             return "pareto", f"{size:,} designs are many, but bounds can discard most"
         text = f"{size:.3g}" if size < 10**300 else f"more than 10^{len(str(size)) - 1}"
         return "optuna", f"{text} designs may be too many for an exact search; pareto would try"

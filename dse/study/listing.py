@@ -21,7 +21,7 @@ from dse.evaluation.verdict import Judge, spread
 from dse.problem import Problem, Rule, Team
 from dse.study.tally import Tally
 
-__all__ = ["Listing", "few_legal"]
+__all__ = ["Listing", "few_legal", "legal_count"]
 
 WORK = 2**24
 """Combinations that may be looked at to count the legal designs."""
@@ -29,20 +29,28 @@ WORK = 2**24
 PIECE = 2**16
 
 
-def few_legal(problem: Problem, team: Team, most: int) -> int | None:
-    """The number of legal designs of a team, if it is at most ``most`` and can be counted for each rule in turn."""
+def legal_count(problem: Problem, team: Team) -> int | None:
+    """The number of legal designs of a team; None where that takes too long to count."""
 
     def counted() -> int | None:
         try:
-            count = LegalSpace(problem, team, work=WORK).count
-            if count <= most:
-                _illegal(problem, team)
+            return LegalSpace(problem, team, work=WORK).count
         except TooLarge:
             return None
-        return count
 
-    count = prepared(problem, ("legal count", team.boxes), counted)
-    return count if count is not None and count <= most else None
+    return prepared(problem, ("legal count", team.boxes), counted)
+
+
+def few_legal(problem: Problem, team: Team, most: int) -> int | None:
+    """The number of legal designs of a team, if it is at most ``most`` and can be counted for each rule in turn."""
+    count = legal_count(problem, team)
+    if count is None or count > most:
+        return None
+    try:
+        _illegal(problem, team)
+    except TooLarge:
+        return None
+    return count
 
 
 def _illegal(problem: Problem, team: Team) -> tuple[int, list[int]]:
