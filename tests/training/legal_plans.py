@@ -68,7 +68,7 @@ def drawn(problem: Problem, count: int, seed: int, **values: Any) -> list[Design
         found = legal.draw(rng, taken.keys())
         if found is None:
             break
-        taken[found.key] = problem.design_at(found.key)
+        taken[found.key] = problem.design_at(tuple(map(int, found.key)))
     return list(taken.values())
 
 
