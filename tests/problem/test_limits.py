@@ -98,7 +98,7 @@ def test_planners_and_problems_refuse_the_same(path: Path, value: Any) -> None:
         problem.with_inputs({"count": value})
     with pytest.raises(InputError, match="must be a whole number from 1 to 64"):
         dse.Planner(problem).plan({"count": value})
-    with pytest.raises(InputError, match="must be a quantity of at least 0.001 ms, but got 0 ms"):
+    with pytest.raises(InputError, match=r"must be a quantity of at least 0\.001 ms, but got 0 ms"):
         problem.with_inputs({"wait": parse_quantity("0 ms")})
 
 
