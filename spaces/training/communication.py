@@ -97,11 +97,14 @@ def all_reduce(to: Group, size: Any) -> Any:
     return 2.0 * (inside + between + steps)
 
 
-def all_to_all(to: Group, size: Any) -> Any:
-    """Seconds to exchange ``size`` bytes of each rank evenly among all: what leaves the node takes its own card."""
+def all_to_all(to: Group, size: Any, sent: Any = 1.0) -> Any:
+    """Seconds to exchange ``size`` bytes of each rank evenly among all: what leaves the node takes its own card.
+
+    ``sent`` is the part of the bytes for other nodes that is sent to them; copies of it are made there.
+    """
     moved = quantity(size, "B")
     inside = (to.on_node - 1.0) / to.ranks * moved * to.link
-    between = (to.ranks - to.on_node) / to.ranks * moved * to.network * to.on_node
+    between = sent * (to.ranks - to.on_node) / to.ranks * moved * to.network * to.on_node
     return maximum(inside, between) + ring_latency(to)
 
 

@@ -101,14 +101,17 @@ def expert_parallel(g: Given) -> Any:
     """Seconds of one forward pass, averaged over layers: dispatch and combine of tokens x top_k x h in 2 bytes.
 
     Each rank sends the tokens that are its own with sequence parallelism; expert TP then gathers those of its ranks.
+    Where routing is limited to some groups of experts, a token is sent to so many nodes (DeepSeek-V3, 2412.19437,
+    section 3.2.2).
     """
     m, etp = g.model, layout.expert_tp(g)
     load = where(g.dispatch.dropless > 0, g.expert_imbalance, minimum(g.expert_imbalance, g.capacity_factor))
     size = 2.0 * layout.tokens(g) / g.tp * m.top_k * load * m.hidden
+    sent = where(m.group_limit > 0, minimum(m.group_limit / maximum(m.top_k, 1.0), 1.0), 1.0)
     gathered = yes(g.sequence_parallel) * all_gather(group(g, etp, 1.0), size * etp)
     here = minimum(node_size(g), _together(g) * g.tp)  # ranks of one stage on a node
     to = placed(g, g.ep, minimum(maximum(here / etp, 1.0), g.ep), g.ep * etp)
-    return 2.0 * m.moe_layers / m.layers * (all_to_all(to, size) + gathered)
+    return 2.0 * m.moe_layers / m.layers * (all_to_all(to, size, sent) + gathered)
 
 
 def boundary(g: Given) -> Any:

@@ -14,7 +14,8 @@ __all__ = ["CATALOGUED", "architecture_of", "catalogued", "experts_of", "paramet
 CATALOGUED = (
     "layers hidden heads kv_heads head_dim ffn gated vocab tied layernorm norms qk_norm qkv_bias out_bias mlp_bias "
     "positions embedding_norm context experts top_k expert_ffn shared_ffn moe_layers router_bias sinks expert_bias "
-    "mla q_lora kv_lora rope_dim nope_dim value_dim window window_layers dropout shared_gate"
+    "mla q_lora kv_lora rope_dim nope_dim value_dim window window_layers dropout shared_gate "
+    "group_limit"
 ).split()
 """The columns of the model catalogue that a row fills; 0 where a model lacks the part."""
 
@@ -146,6 +147,8 @@ def _family(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str,
         return {
             "gated": 1, "qkv_bias": 1, "out_bias": 1, "sinks": 1, "window": 128, "window_layers": layers // 2,
         }  # fmt: skip
+    if "deepseek" in name:  # 8 groups of experts, of which a token uses 4 (config.json of DeepSeek-V3)
+        return {"gated": 1, "group_limit": 4 * float("E=256" in cells.get("moe", ""))}
     if activation in {"swiglu", "geglu"}:
         return {"gated": 1, "qk_norm": float("qwen3" in name), "qkv_bias": float("qwen2" in name)}
     if activation in {"relu2", "squared-relu"}:
