@@ -10,11 +10,10 @@ from dse.cli.progress import progress_bar
 from dse.errors import InputError, Interrupted
 from dse.problem import Problem
 from dse.study.certificate import Wanted
-from dse.study.compare import SURVEY_LIMIT
 from dse.study.growing import Grown, grown_for
 from dse.study.result import Result
 from dse.study.study import Study
-from dse.study.unlock import Unlock, survey
+from dse.study.unlock import Unlock, can_survey, survey
 
 __all__ = ["finish", "help_for", "run_search"]
 
@@ -106,7 +105,7 @@ def help_for(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...], tuple
 def _unlocks(result: Result) -> tuple[tuple[Unlock, ...], tuple[str, ...]]:
     problem = result.problem
     exact = result.promise == "exact" and result.status == "complete"
-    if result.feasible or not result.accounting.outside or not exact or problem.size > SURVEY_LIMIT:
+    if result.feasible or not result.accounting.outside or not exact or not can_survey(problem):
         return (), ()
     wishes = survey(problem, [problem.team(result.team)])[0]
     return wishes.unlocks(), wishes.departures()

@@ -12,12 +12,9 @@ from dse.errors import InputError
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.study.result import Result
-from dse.study.unlock import Unlock, survey
+from dse.study.unlock import Unlock, can_survey, survey
 
 __all__ = ["Comparison", "TeamReport", "Unlock", "compare"]
-
-SURVEY_LIMIT = 50_000_000
-"""Designs of the whole space beyond which unlocks are not looked for, since that takes a pass over all of it."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +100,15 @@ def compare(
     needs = {}
     note = ""
     if failing and whole.feasible:
-        if exact and problem.size <= SURVEY_LIMIT:
+        if exact and can_survey(problem):
             needs = dict(zip(failing, survey(problem, [found[name] for name in failing]), strict=True))
         else:
-            note = "what would unlock a team is not known: that takes an exact search of the whole space"
+            why = (
+                "every feasible design must be listed, and there are too many"
+                if exact
+                else "that takes an exact search of the whole space"
+            )
+            note = f"what would unlock a team is not known: {why}"
     rows = []
     for name in names:
         asked = needs.get(name)

@@ -17,7 +17,7 @@ from dse.evaluation.counting import LegalSpace, TooLarge, legal_designs
 from dse.evaluation.hull import Hull
 from dse.evaluation.listed import Listed
 from dse.evaluation.prepared import prepared
-from dse.evaluation.verdict import Judge, spread
+from dse.evaluation.verdict import Judge, Outcomes, spread
 from dse.problem import Problem, Rule, Team
 from dse.study.tally import Tally
 
@@ -100,13 +100,21 @@ class Listing:
             outside, illegal = _illegal(self.problem, self.team)
             tally.outside += outside
             tally.illegal = [a + b for a, b in zip(tally.illegal, illegal, strict=True)]
+        found = self.judged(piece)
+        if found is None:
+            return
+        digits, outcomes = found
+        positions = self._hull.numbering.positions(
+            [place[column] for place, column in zip(self._places, digits.values(), strict=True)]
+        )
+        tally.add(positions, outcomes, digits)
+
+    def judged(self, piece: int) -> tuple[dict[str, NDArray[Any]], Outcomes] | None:
+        """The value numbers (n,) of the designs of one piece, per dimension, and their outcomes; None without any."""
         columns = [column[piece * PIECE : (piece + 1) * PIECE] for column in self._columns]
         n = len(columns[0])
         if not n:
-            return
+            return None
         values = self._listed.evaluate(columns)
         outcomes = self._judge.outcomes({root: spread(value, n) for root, value in values.items()}, n)
-        positions = self._hull.numbering.positions(
-            [place[column] for place, column in zip(self._places, columns, strict=True)]
-        )
-        tally.add(positions, outcomes, dict(zip(self.problem.names, columns, strict=True)))
+        return dict(zip(self.problem.names, columns, strict=True)), outcomes

@@ -8,7 +8,7 @@ the team when freeing them meets what one design asks. Designs are grouped by wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -20,8 +20,15 @@ from dse.evaluation import Blocks, BulkEvaluator
 from dse.evaluation.verdict import condition_holds, spread
 from dse.expressions import render
 from dse.problem import Box, Problem, Team
+from dse.study.listing import Listing, few_legal
 
-__all__ = ["Needs", "Unlock", "survey"]
+__all__ = ["SURVEY_LIMIT", "Needs", "Unlock", "can_survey", "survey"]
+
+SURVEY_LIMIT = 50_000_000
+"""Designs of the whole space up to which every one is looked at."""
+
+LISTED_LIMIT = 2_000_000
+"""Legal designs of a larger space up to which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +110,35 @@ def survey(problem: Problem, teams: Sequence[Team]) -> list[Needs]:
     """What the feasible designs of the whole space ask of each team, in one pass over the space."""
     all_needs = [Needs(problem, team) for team in teams]
     conditions = [c.node for team in teams for box in team.boxes for c in box.where]
-    blocks = Blocks(problem, problem.everything)
     evaluator = BulkEvaluator(problem, conditions)
-    for number in range(len(blocks)):
-        judged = blocks.judge(number)
-        if judged.outcomes is None or not judged.outcomes.feasible.any():
-            continue
-        digits = blocks.digit_arrays(judged.positions[judged.outcomes.feasible])
-        n = int(np.count_nonzero(judged.outcomes.feasible))
+    for digits in _feasible(problem):
+        n = len(digits[problem.names[0]])
         values = evaluator.evaluate(digits)
         held = {node: condition_holds(spread(values[node], n)) for node in conditions}
         for needs in all_needs:
             _group(needs, digits, held, n)
     return all_needs
+
+
+def can_survey(problem: Problem) -> bool:
+    """Whether the space has few enough designs, or legal ones, for :func:`survey`."""
+    return problem.size <= SURVEY_LIMIT or few_legal(problem, problem.everything, LISTED_LIMIT) is not None
+
+
+def _feasible(problem: Problem) -> Iterator[dict[str, NDArray[Any]]]:
+    """The value numbers (n,), per dimension, of the feasible designs of the whole space, in parts."""
+    if problem.size > SURVEY_LIMIT:
+        listing = Listing(problem, problem.everything)
+        for piece in range(len(listing)):
+            found = listing.judged(piece)
+            if found is not None and found[1].feasible.any():
+                yield {name: column[found[1].feasible] for name, column in found[0].items()}
+        return
+    blocks = Blocks(problem, problem.everything)
+    for number in range(len(blocks)):
+        judged = blocks.judge(number)
+        if judged.outcomes is not None and judged.outcomes.feasible.any():
+            yield blocks.digit_arrays(judged.positions[judged.outcomes.feasible])
 
 
 def _group(needs: Needs, digits: dict[str, NDArray[Any]], held: dict[int, NDArray[Any]], n: int) -> None:

@@ -68,11 +68,25 @@ def test_nothing_unlocks_where_nothing_is_feasible() -> None:
     assert all(row.unlocks == () and row.departures == () for row in comparison.rows)
 
 
-def test_unlocks_need_an_exact_search_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.study.compare.SURVEY_LIMIT", 100)
+def test_unlocks_need_few_designs_or_few_legal_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, _ = compared(load("camera"))
+    monkeypatch.setattr("dse.study.unlock.SURVEY_LIMIT", 100)
+    listed, _ = compared(load("camera"))
+    assert any(row.unlocks for row in listed.rows)
+    assert [(row.unlocks, row.departures) for row in listed.rows] == [
+        (row.unlocks, row.departures) for row in known.rows
+    ]
+    monkeypatch.setattr("dse.study.unlock.LISTED_LIMIT", 100)
     comparison, _ = compared(load("camera"))
-    assert "exact search" in comparison.note
+    assert comparison.note.endswith("every feasible design must be listed, and there are too many")
     assert all(row.unlocks == () for row in comparison.rows)
+
+
+def test_unlocks_need_an_exact_search_of_everything() -> None:
+    comparison = compare(load("camera"), solver="optuna", n_trials=60)
+    assert comparison.whole is not None
+    assert comparison.whole.feasible
+    assert comparison.note.endswith("that takes an exact search of the whole space")
 
 
 def test_unknown_teams_and_none() -> None:
