@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from dse.errors import Diagnostic, Location, SpaceError
 from dse.evaluation import Blocks, BulkEvaluator, Judge, State, judge
+from dse.evaluation.counting import LegalSpace, TooLarge
 from dse.evaluation.verdict import condition_holds, spread
 from dse.problem import Box, Design, Problem, Rule, Team
+from dse.study.legal import WORK
 from dse.study.result import design_text
 
 __all__ = ["findings"]
@@ -140,10 +142,19 @@ def _looked_at(problem: Problem) -> list[str]:
         legal &= condition_holds(spread(values[check], n))
     at = np.flatnonzero(legal)
     among = "" if whole else f" among {n:,} drawn at random"
-    if not len(at):
-        none = "no design is legal" if whole else f"no legal design was found{among}; legal ones may be rare"
-        return [none, *([] if whole else _holes(problem))]
     chosen = {name: column[at] for name, column in digits.items()}
+    if not len(at):
+        drawn = None if whole else _rare(problem, n)
+        if drawn is None:
+            none = (
+                "no design is legal" if whole else f"no legal design was found{among}; legal ones may be rare"
+            )
+            return [none, *([] if whole else _holes(problem))]
+        chosen, whole = drawn
+        at = np.arange(len(chosen[problem.names[0]]))
+        if not len(at):
+            return ["no design is legal"]
+        among = "" if whole else f" among {len(at):,} drawn at random"
     outcomes = Judge(problem).evaluate(chosen, len(at))
     found = _failures(problem, chosen, np.flatnonzero(outcomes.failed), among)
     for number, objective in enumerate(problem.objectives):
@@ -157,6 +168,21 @@ def _looked_at(problem: Problem) -> list[str]:
             key = f"constraints.{constraint.metric or constraint.name}"
             found.append(_at(problem, key, f"no legal design meets {constraint.text}{among}"))
     return found if whole else [*found, *_holes(problem)]
+
+
+def _rare(problem: Problem, most: int) -> tuple[dict[str, NDArray[np.intp]], bool] | None:
+    """Value numbers per dimension of all legal designs, or of ``most`` drawn at random, and whether they are all.
+
+    None where they cannot be counted.
+    """
+    space = LegalSpace(problem, work=WORK)
+    try:
+        count = space.count
+    except TooLarge:
+        return None
+    few = count <= most
+    digits = space.designs(range(count)) if few else space.draw(np.random.default_rng(0), most)
+    return dict(zip(problem.names, digits.T, strict=True)), few
 
 
 def _holes(problem: Problem) -> list[str]:
