@@ -63,12 +63,13 @@ def on_one_node(g: Given, ranks: Any, inner: Any) -> Any:
 def placed(g: Given, ranks: Any, on_node: Any, reach: Any) -> Group:
     """The communicator of ``ranks`` members, ``on_node`` of them on each node, over ``reach`` GPUs."""
     e = g.efficiency
+    none = 0.0 / g.hardware.bandwidth  # a speed that nobody needs may be unknown
     return Group(
         ranks,
         on_node,
         ranks / on_node,
-        1.0 / (g.hardware.link * e.link),
-        1.0 / (_nic(g, reach) * on_node),
+        where(on_node > 1.0, 1.0 / (g.hardware.link * e.link), none),
+        where(ranks > on_node, 1.0 / (_nic(g, reach) * on_node), none),
         e.link_latency,
         e.nic_latency,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dse.evaluation import State, judge
 from dse.spaces.training import compute, step, traffic
 from tests.training.legal_plans import names, namespace, plan_of, space, traced
 
@@ -135,3 +136,12 @@ def test_tiers_of_a_network() -> None:
     beyond = space(**inputs, n_gpus="16384", cluster="meta-24k-roce")
     near, far = (traffic.data_parallel(plain(problem), 32).once for problem in (inside, beyond))
     assert far == pytest.approx(7 * near * (2047 / 2048) / (255 / 256), rel=1e-6)
+
+
+def test_a_network_that_is_not_known_is_only_asked_for_between_nodes() -> None:
+    inputs = {"model": "llama-3.2-1b", "hardware": "a10g", "seq_len": "2048", "global_batch": "64"}
+    one, more = space(**inputs, n_gpus="8"), space(**inputs, n_gpus="64")
+    assert judge(one, plan_of(one, tp=2)).state is State.FEASIBLE
+    assert "the network between nodes of a10g is not known" in judge(more, plan_of(more, tp=2)).reason
+    known = space(**inputs, n_gpus="64", cluster="aws-p4d")
+    assert judge(known, plan_of(known, tp=2)).state is State.FEASIBLE
