@@ -85,7 +85,8 @@ def _team_lines(row: TeamReport) -> list[str]:
 def _whole_lines(comparison: Comparison, whole: Result) -> list[str]:
     """What feasible designs of the whole space share."""
     if not whole.feasible:
-        return ["", *paragraph("the whole space has no feasible design"), *failure_lines(whole)]
+        failure = failure_lines(whole, grown=comparison.grown)
+        return ["", *paragraph("the whole space has no feasible design"), *failure]
     shared = trait_lines(whole, indent=0)
     return ["", *shared] if shared else []
 
@@ -153,4 +154,5 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
         ],
         "whole": None if comparison.whole is None else comparison.whole.to_dict(),
         "note": comparison.note,
+        "grown": [tried.to_dict() for tried in comparison.grown],
     }

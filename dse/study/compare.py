@@ -11,6 +11,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.problem import Problem
 from dse.problem.library import load
+from dse.study.growing import Grown, grown_for
 from dse.study.result import Result
 from dse.study.unlock import Unlock, can_survey, survey
 
@@ -32,12 +33,16 @@ class TeamReport:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The reports of the teams, and the result of the whole space, which says what feasible designs share."""
+    """The reports of the teams, and the result of the whole space, which says what feasible designs share.
+
+    Where none is feasible, ``grown`` says how much of an input would do.
+    """
 
     problem: Problem
     rows: tuple[TeamReport, ...]
     whole: Result | None = None
     note: str = ""
+    grown: tuple[Grown, ...] = ()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{row.team} {row.result.funnel.feasible} feasible" for row in self.rows)
@@ -114,4 +119,4 @@ def compare(
         asked = needs.get(name)
         unlocks, departures = (asked.unlocks(), asked.departures()) if asked else ((), ())
         rows.append(TeamReport(name, results[name], unlocks, departures))
-    return Comparison(problem, tuple(rows), whole, note)
+    return Comparison(problem, tuple(rows), whole, note, grown_for(whole))

@@ -9,6 +9,7 @@ import pytest
 
 import dse
 from dse.cli import main
+from dse.cli.comparing import comparison_data, comparison_lines
 from dse.cli.misses import grown_text
 from dse.problem import Problem
 from dse.study.growing import grown, grown_for
@@ -105,6 +106,16 @@ def test_only_proven_failures_of_inputs_that_may_grow_are_followed_up() -> None:
     assert grown_for(sampled) == ()
     fixed = space(inputs={"machines": 1, "load": 55})
     assert grown(dse.load(fixed)) == ()
+
+
+def test_a_comparison_in_which_nothing_is_feasible_says_it_of_the_whole_space() -> None:
+    nothing = dse.compare(dse.load(space()))
+    (tried,) = nothing.grown
+    assert tried.enough == 8.0
+    lines = "\n".join(comparison_lines(nothing))
+    assert lines.count("with machines = 8 some design is feasible; with 2 and 4 none is") == 1
+    assert comparison_data(nothing)["grown"] == [tried.to_dict()]
+    assert dse.compare(dse.load(space(), {"machines": "8"})).grown == ()
 
 
 def test_the_command_line_says_it(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
