@@ -22,6 +22,9 @@ _EXTREME = {"<=": "lowest", "<": "lowest", ">=": "highest", ">": "highest"}
 MOST_UNLOCKS = 8
 """Unlocks that are told one by one; there may be thousands."""
 
+_LISTED = 6
+"""Values tried without success up to which all are named."""
+
 STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
 
@@ -124,6 +127,8 @@ def grown_text(tried: Grown) -> str:
 
     without = [value(number) for number in tried.without]
     listed = " and ".join([", ".join(without[:-1]), without[-1]] if len(without) > 1 else without)
+    if len(without) > _LISTED:
+        listed = f"{', '.join(without[:2])}, ... {without[-1]} ({len(without)} values)"
     none = f"with {name} = {listed} no design is feasible either" if without else ""
     if tried.enough is not None:
         also = f"; with {listed} none is" if without else ""

@@ -14,6 +14,7 @@ from dse.evaluation.hull import Hull
 from dse.problem import Objective, Problem, Team
 from dse.problem.parts import Direction, Input, plain_value
 from dse.study.choosing import Choice
+from dse.study.listing import legal_count
 from dse.study.registry import able, load_solver
 from dse.study.result import Result
 from dse.study.solver import ExactSearch, ExactSolver, State
@@ -119,6 +120,10 @@ class _Known(Exception):
 
 def _feasible(problem: Problem, team: Team, deadline: float) -> bool | None:
     """Whether some design of the team is feasible; None when that is not known by the deadline."""
+    if problem.continuous or time.monotonic() > deadline:
+        return None
+    if legal_count(problem, team) == 0:
+        return False
     simpler = _bounded(problem)
     if simpler is not None:
         tally = _first(simpler, team, deadline)

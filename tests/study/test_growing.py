@@ -57,6 +57,19 @@ def test_a_team_is_asked_for_itself() -> None:
     ]
 
 
+def test_many_values_without_success_are_told_shortly() -> None:
+    inputs = {"machines": {"default": 1, "grow": 2}, "load": 55}
+    (tried,) = grown(dse.load(space(inputs=inputs)), "one")
+    assert tried.without == tuple(2.0**n for n in range(1, 13))
+    assert grown_text(tried) == "with machines = 2, 4, ... 4096 (12 values) no design is feasible either"
+
+
+def test_of_a_continuous_space_nothing_is_claimed() -> None:
+    dimensions = {"used": {"range": [1.0, 64.0]}, "spare": [0, 1]}
+    (tried,) = grown(dse.load(space(dimensions=dimensions, teams={})))
+    assert (tried.enough, tried.without, tried.undecided) == (None, (), 2.0)
+
+
 def test_an_input_keeps_its_limits_and_unit() -> None:
     inputs = {"room": {"default": "3 GiB", "grow": 2, "at_most": "10 GiB"}, "machines": 1, "load": 55}
     bounded = space(
