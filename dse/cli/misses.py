@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dse.cli.text import count, paragraph, plural
 from dse.evaluation import evaluate_nodes
-from dse.evaluation.sentence import sentence
+from dse.evaluation.sentence import broken_whatever_the_design, general_sentence, sentence
 from dse.problem import Constraint, Problem, shown
 from dse.study.result import Miss, Relaxation, Result, design_text
 from dse.units import format_value
@@ -24,6 +24,9 @@ MOST_UNLOCKS = 8
 
 _LISTED = 6
 """Values tried without success up to which all are named."""
+
+_SENTENCES = 3
+"""Rules of which the sentence is told, those that reject most first."""
 
 STRICT = 1e-300
 """A violation below this is a strict bound met with equality."""
@@ -87,7 +90,8 @@ def failure_lines(
     problem, miss, far = result.problem, result.nearest_miss, result.so_far
     lines: list[str] = []
     if result.funnel.exact and not result.funnel.legal:
-        lines += paragraph(_no_legal(result), indent=indent)
+        for line in _no_legal(result):
+            lines += paragraph(line, indent=indent)
     elif miss is None:
         lines += paragraph(_no_miss(result), indent=indent)
     else:
@@ -152,17 +156,26 @@ def _no_miss(result: Result) -> str:
     return f"no design{tried} comes near: each is infinitely far off, or fails"
 
 
-def _no_legal(result: Result) -> str:
-    """Why there is no legal design, as is known: which rules reject how many, or that the team leaves none."""
-    account = result.accounting
+def _no_legal(result: Result) -> list[str]:
+    """Why there is no legal design, as is known: what the inputs alone rule out, else which rules reject how many."""
+    problem, account = result.problem, result.accounting
     if account.outside == account.total:
-        return "the team may choose no design"
+        return ["the team may choose no design"]
+    if broken := broken_whatever_the_design(problem):
+        return [
+            f"the inputs rule out every design: {general_sentence(problem, rule.because) or rule.name}"
+            for rule in broken
+        ]
     whose = " of the team" if account.outside else ""
     split = sorted(account.illegal_by.items(), key=lambda item: -item[1])
     shares = [f"{name} rejects {count(number)}" for name, number in split if number]
     if len(shares) < 2:
-        return f"every design{whose} breaks a rule{''.join(f': {share}' for share in shares)}"
-    return f"every design{whose} breaks a rule; by the first that each breaks: {', '.join(shares)}"
+        lines = [f"every design{whose} breaks a rule{''.join(f': {share}' for share in shares)}"]
+    else:
+        lines = [f"every design{whose} breaks a rule; by the first that each breaks: {', '.join(shares)}"]
+    because = {rule.name: rule.because for rule in problem.rules if rule.because}
+    named = [name for name, number in split if number and name in because and name != "inactive"]
+    return lines + [f"{name}: {general_sentence(problem, because[name])}" for name in named[:_SENTENCES]]
 
 
 def _relaxed(result: Result, relaxation: Relaxation, *, same: bool) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
 from dse.expressions import Value, format_typed
-from dse.problem import Problem, Template
+from dse.problem import Problem, Rule, Template
 from dse.units import Unit, format_value
 
-__all__ = ["declared_unit", "sentence", "shown_value"]
+__all__ = ["broken_whatever_the_design", "declared_unit", "general_sentence", "sentence", "shown_value"]
 
 
 def declared_unit(problem: Problem, node: int) -> Unit | None:
@@ -50,3 +50,23 @@ def sentence(
         else:
             values[node] = evaluate_nodes(problem, design, [node], measured)[node]
     return template.fill(lambda node: shown_value(problem, node, values[node]))
+
+
+def general_sentence(problem: Problem, template: Template) -> str:
+    """A rule's ``because`` for all designs: what depends on none is filled in, the rest stays in braces."""
+    names = {node: name for name, node in problem.lets.items()}
+
+    def text(node: int) -> str:
+        found = problem.graph[node]
+        if not found.support and not problem.graph.leaves(node, "measured"):
+            return shown_value(problem, node, evaluate_nodes(problem, {}, [node])[node])
+        column = ".".join(map(str, found.data)) if found.op == "cell" else "..."
+        return f"{{{found.data if found.op == 'dimension' else names.get(node, column)}}}"
+
+    return template.fill(text)
+
+
+def broken_whatever_the_design(problem: Problem) -> list[Rule]:
+    """The rules that the inputs alone break, so that no design is legal."""
+    alone = [rule for rule in problem.rules if not problem.graph[rule.check].support]
+    return [rule for rule in alone if evaluate_nodes(problem, {}, [rule.check])[rule.check] is not True]

@@ -11,6 +11,7 @@ from dse.errors import InputError, SolverRefused
 from dse.evaluation import State as Outcome
 from dse.evaluation import judge
 from dse.evaluation.hull import Hull
+from dse.evaluation.sentence import broken_whatever_the_design
 from dse.problem import Objective, Problem, Team
 from dse.problem.parts import Direction, Input, plain_value
 from dse.study.choosing import Choice
@@ -26,7 +27,7 @@ __all__ = ["DOUBLINGS", "SECONDS", "Grown", "grown", "grown_for"]
 DOUBLINGS = 12
 """How often an input is multiplied at most."""
 
-SECONDS = 20.0
+SECONDS = 6.0
 """What looking may take, over all inputs; a value that is begun may take longer to prepare."""
 
 _MANY = 1_000_000
@@ -88,11 +89,11 @@ def grown(
     """
     deadline = time.monotonic() + seconds
     whose = problem.team(team)
-    return tuple(
-        _grow(problem, whose, declared, doublings, deadline)
-        for declared in problem.inputs.values()
-        if declared.grow is not None
-    )
+    growing = [declared for declared in problem.inputs.values() if declared.grow is not None]
+    for rule in broken_whatever_the_design(problem):  # only what such a rule reads can change its mind
+        read = problem.graph.leaves(rule.check, "input")
+        growing = [declared for declared in growing if declared.name in read]
+    return tuple(_grow(problem, whose, declared, doublings, deadline) for declared in growing)
 
 
 def _grow(problem: Problem, team: Team, declared: Input, doublings: int, deadline: float) -> Grown:
