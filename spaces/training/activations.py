@@ -95,8 +95,7 @@ def _mlp(g: Given, width: Any) -> Kept:
 
 def _expert_tokens(g: Given) -> Any:
     """Copies of a token that the experts of a rank work on: top_k, times the imbalance or the capacity factor."""
-    load = where(g.dispatch.dropless > 0, g.expert_imbalance, g.capacity_factor)
-    return g.model.top_k * load
+    return g.model.top_k * layout.expert_load(g)
 
 
 def _of_layer(g: Given, inside: Kept) -> Kept:

@@ -13,7 +13,7 @@ from typing import Any
 from dse.expressions.tracer import maximum, minimum, quantity, where
 from dse.spaces.catalog import architecture
 
-from .layout import Given, alike, expert_tp, tokens, yes
+from .layout import Given, alike, expert_load, expert_tp, tokens, yes
 
 __all__ = ["Head", "Layer", "half_rate", "head", "layer", "optimizer_step"]
 
@@ -131,13 +131,12 @@ def _dense(g: Given) -> tuple[Any, Any]:
 def _mixture(g: Given) -> Any:
     """Seconds of the routed and the shared experts of one MoE layer, and of its router.
 
-    The tokens of EP x expert TP ranks meet at each expert; the fullest rank has ``imbalance`` times the mean (GShard
-    2006.16668), capacity drops what is beyond its factor. With sequence parallelism the router sees a rank's own tokens.
+    The tokens of EP x expert TP ranks meet at each expert; the fullest rank sets the pace. With sequence parallelism
+    the router sees a rank's own tokens.
     """
     m, t, rate, etp = g.model, tokens(g), _rate(g), expert_tp(g)
     rows = maximum(t / g.tp * etp * m.top_k * g.ep / maximum(m.experts, 1.0), 1.0)
-    load = where(g.dispatch.dropless > 0, g.expert_imbalance, minimum(g.expert_imbalance, g.capacity_factor))
-    flops = 2.0 * t * m.top_k * architecture.expert_parameters(m) / g.tp * load
+    flops = 2.0 * t * m.top_k * architecture.expert_parameters(m) / g.tp * expert_load(g)
     routed = _matmul(g, flops, rate, rows, m.hidden, maximum(m.expert_ffn, 1.0) / etp)
     router = architecture.router_parameters(m) / where(g.sequence_parallel, g.tp, 1.0)
     beside = architecture.shared_parameters(m) / g.tp + router

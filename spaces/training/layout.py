@@ -14,6 +14,7 @@ __all__ = [
     "Given",
     "alike",
     "dp",
+    "expert_load",
     "expert_shard_ranks",
     "expert_tp",
     "first_layers",
@@ -65,6 +66,14 @@ def shard_ranks(g: Given) -> Any:
 def expert_tp(g: Given) -> Any:
     """Tensor parallel size of the experts: TP or 1."""
     return where(g.expert_tp, g.tp, 1)
+
+
+def expert_load(g: Given) -> Any:
+    """Tokens of the fullest rank's experts over the mean: the imbalance, or the capacity that each is padded to.
+
+    What is beyond the capacity is dropped (GShard 2006.16668; Megatron with --moe-pad-expert-input-to-capacity).
+    """
+    return where(g.dispatch.dropless > 0, g.expert_imbalance, g.capacity_factor)
 
 
 def alike(g: Given) -> Any:

@@ -105,8 +105,7 @@ def expert_parallel(g: Given) -> Any:
     section 3.2.2).
     """
     m, etp = g.model, layout.expert_tp(g)
-    load = where(g.dispatch.dropless > 0, g.expert_imbalance, minimum(g.expert_imbalance, g.capacity_factor))
-    size = 2.0 * layout.tokens(g) / g.tp * m.top_k * load * m.hidden
+    size = 2.0 * layout.tokens(g) / g.tp * m.top_k * layout.expert_load(g) * m.hidden
     sent = where(m.group_limit > 0, minimum(m.group_limit / maximum(m.top_k, 1.0), 1.0), 1.0)
     gathered = yes(g.sequence_parallel) * all_gather(group(g, etp, 1.0), size * etp)
     here = minimum(node_size(g), _together(g) * g.tp)  # ranks of one stage on a node

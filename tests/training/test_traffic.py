@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dse.evaluation import State, judge
-from dse.spaces.training import compute, step, traffic
+from dse.spaces.catalog import architecture
+from dse.spaces.training import activations, compute, flops, step, traffic
 from tests.training.legal_plans import names, namespace, plan_of, space, traced
 
 
@@ -116,6 +117,20 @@ def test_traffic_of_experts() -> None:
     assert traffic.expert_parallel(wide) == pytest.approx(2 * (4 / 8 * sent + 1 / 2 * 2 * SENT / 450e9))
     again = step.step(plain(problem, ep=8, recompute="mlp")).ep
     assert again == pytest.approx(1.5 * step.step(on_node).ep)
+
+
+def test_experts_are_padded_to_their_capacity() -> None:
+    """Capacity takes the time of experts that are as full as it, in memory and FLOPs as well, however uneven they are."""
+    inputs = {"model": "mixtral-8x7b", "n_gpus": "64", "global_batch": "64", "seq_len": "2048"}
+    uneven, padded = (
+        space(**inputs, expert_imbalance=imbalance, capacity_factor="1.5") for imbalance in ("1.5", "1.1")
+    )
+    full, capped = plain(uneven, ep=8), plain(padded, ep=8, dispatch="capacity")
+    assert compute.layer(capped).mlp == compute.layer(full).mlp > compute.layer(plain(padded, ep=8)).mlp
+    assert traffic.expert_parallel(capped) == traffic.expert_parallel(full)
+    assert activations.moe_layer(capped) == activations.moe_layer(full)
+    more = flops.extra_flops(capped)["padding"] / (3 * 64 * 2048)  # for each token of a forward pass
+    assert more == pytest.approx(0.5 * 32 * 2 * architecture.expert_flops(capped.model))
 
 
 def test_limited_routing_sends_a_token_to_few_nodes() -> None:
