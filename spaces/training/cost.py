@@ -37,6 +37,11 @@ class _Redesigned:
         changed = (extra_layers != 0) | (kv_share > 1)
         self.ffn = where(changed, ceil(wanted / 256.0 - 0.5) * 256.0, model.ffn)
 
+    @property
+    def window_layers(self) -> Any:
+        """Layers that have a window: as large a share of all as the model has."""
+        return self._model.window_layers * self.layers / self._model.layers
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from dse.errors import SpaceError
 from dse.evaluation import broken_rule
 from dse.problem import Problem
 from dse.spaces.catalog import architecture
+from dse.spaces.catalog import model as catalogue_model
 from dse.spaces.training.cost import _Redesigned
 from dse.study.compare import Comparison, compare
 from dse.study.growing import grown
@@ -96,6 +98,17 @@ def test_redesigns_keep_the_parameters_within_two_percent() -> None:
                 worst = max(worst, abs(changed / given - 1.0))
     assert dense > 20
     assert 0.001 < worst <= 0.02  # rounding to 256 of the narrowest MLPs
+
+
+def test_redesigns_keep_the_share_of_layers_that_have_a_window() -> None:
+    """Mistral 7B has a window of 4,096 tokens in each of its 32 layers."""
+    given = catalogue_model(Path(__file__).parents[1] / "catalog/configs/mistral-7b-v0.1.json")
+    assert (given.window, given.window_layers, given.layers) == (4096, 32, 32)
+    for layers in (-4.0, 0.0, 4.0):
+        changed = _Redesigned(given, np.float64(layers), np.float64(1.0))
+        assert changed.window_layers == changed.layers == 32 + layers
+        each = architecture.attention_flops(changed, 32768) / changed.layers
+        assert each == architecture.attention_flops(given, 32768) / 32
 
 
 @pytest.mark.parametrize(
