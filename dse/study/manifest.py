@@ -168,7 +168,7 @@ class Manifest:
             if name in problem.inputs and problem.inputs[name].value != value
         }
         if changed:
-            problem = problem.with_inputs(changed)
+            problem = problem.with_inputs(changed, code=code)
         if problem.digest != self.digest:
             raise StudyError(
                 f"{self.source} is no longer what {folder} was made of "

@@ -243,6 +243,16 @@ def test_a_study_is_opened_again_with_the_row(space: Callable[..., Path], tmp_pa
         Study.open(tmp_path / "run")
 
 
+def test_a_study_that_was_given_a_path_in_python_reads_it_only_where_code_may_run(
+    space: Callable[..., Path], tmp_path: Path
+) -> None:
+    found = load(space()).with_inputs({"model": row(layers=4, size=6)})
+    Study(found, folder=tmp_path / "run").run()
+    assert Study.open(tmp_path / "run").problem == found
+    with pytest.raises(InputError, match="no code may be run here"):
+        Study.open(tmp_path / "run", code=False)
+
+
 def test_two_inputs_may_read_rows_of_one_table(space: Callable[..., Path]) -> None:
     source = space("inputs:", "inputs:\n  draft: {table: models, default: 8b}")
     Path("a.json").write_text(json.dumps({"layers": 1}), encoding="utf-8")
