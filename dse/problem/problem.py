@@ -90,7 +90,11 @@ class Problem:
             [(name, team.boxes) for name, team in self.teams.items()],
             self.measurement and replace(self.measurement, folder=""),
         ]
-        remarks = [(m.name, m.parts, m.record) for m in self.metrics.values() if m.parts or m.record]
+        remarks = [
+            (m.name, m.parts, m.record and (m.record.node, m.record.above))
+            for m in self.metrics.values()
+            if m.parts or m.record
+        ]
         if remarks or self.errors:
             parts += [remarks, sorted(self.errors.items())]
         for part in parts:

@@ -142,3 +142,7 @@ def test_remarks_are_part_of_the_digest() -> None:
         load(changed(mfu={"expr": "2 s / time", "unit": "percent"})).digest,
     }
     assert len(digests) == 4
+    spelled = {"expr": "2 s / time", "unit": "percent", "record": "chip . best"}
+    assert load(changed(mfu=spelled)).digest == load(SPACE).digest
+    below = {**spelled, "record": {"below": "chip.best"}}
+    assert load(changed(mfu=below)).digest != load(SPACE).digest
