@@ -21,6 +21,9 @@ from tests.bruteforce import truth
 from tests.randomspaces import problem as random_problem
 from tests.solvers.narrowing import narrowed
 
+FEW = 11
+"""Best designs that a search keeps: of more near ones, all are looked for once more."""
+
 
 def space(**more: Any) -> dict[str, Any]:
     return {
@@ -141,7 +144,7 @@ def test_what_is_no_share(share: Any) -> None:
 @pytest.mark.parametrize("solver", ["exhaustive", "pareto"])
 def test_too_many_are_not_counted(monkeypatch: pytest.MonkeyPatch, solver: str) -> None:
     monkeypatch.setattr(within, "MOST", 100)
-    found = near_of(search(load(space()), within=0.9, solver=solver))
+    found = near_of(search(load(space()), within=0.9, solver=solver, top=FEW))
     assert (found.count, found.counted, found.shared) == (100, "more", ())
     assert len(found.listed) == 10
 
@@ -158,29 +161,30 @@ def outputs(folder: Path) -> dict[str, Any]:
 def test_workers_and_resuming_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load(space(error={"t": "50 percent"}))
     for at, workers in enumerate((1, 2)):
-        search(problem, solver="pareto", folder=tmp_path / str(at), workers=workers)
+        search(problem, solver="pareto", folder=tmp_path / str(at), workers=workers, top=FEW)
     assert outputs(tmp_path / "0") == outputs(tmp_path / "1")
     with monkeypatch.context() as patch:
         patch.setattr(running, "near_best", lambda *_, **__: None)  # killed before they were counted
-        search(problem, solver="pareto", folder=tmp_path / "2")
+        search(problem, solver="pareto", folder=tmp_path / "2", top=FEW)
     assert outputs(tmp_path / "2")["result"]["near"] is None
     study = Study.open(tmp_path / "2", problem)
     study.run()
     assert outputs(tmp_path / "2") == outputs(tmp_path / "0")
     again = Study.open(tmp_path / "2", problem).result
-    assert again.near == search(problem, solver="pareto").near
+    assert again.near == search(problem, solver="pareto", top=FEW).near
+    assert near_of(again).count > FEW
     assert "result.json is what the record gives" in verify(tmp_path / "2", problem=problem).checks
     with pytest.raises(StudyError, match=r"within is 0\.5 there, but 0\.1 was asked for"):
-        Study(problem, solver="pareto", folder=tmp_path / "2", within=0.1)
+        Study(problem, solver="pareto", folder=tmp_path / "2", within=0.1, top=FEW)
 
 
 def test_counting_that_was_stopped_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = load(space(error={"t": "50 percent"}))
-    full = near_of(search(problem))
+    full = near_of(search(problem, top=FEW))
     real = within.near_best
     with monkeypatch.context() as patch:
         patch.setattr(running, "near_best", lambda *a, **k: real(*a, **{**k, "stop": lambda: True}))
-        stopped = near_of(search(problem, folder=tmp_path / "run", solver="pareto"))
+        stopped = near_of(search(problem, folder=tmp_path / "run", solver="pareto", top=FEW))
     assert stopped.counted == "least"
     assert stopped.count < full.count
     study = Study.open(tmp_path / "run", problem)
