@@ -45,7 +45,9 @@ def errors() -> dict[tuple[str, str], float]:
                 "schedule": "interleaved" if chunks > 1 else "1f1b", "recompute": recompute,
                 "sequence_parallel": recompute == "attention",
             }  # fmt: skip
-            found[model, recompute] = float(evaluate_nodes(problem, design, [node])[node]) / measured - 1.0
+            seconds = evaluate_nodes(problem, design, [node])[node]
+            assert isinstance(seconds, float)
+            found[model, recompute] = seconds / measured - 1.0
     return found
 
 
