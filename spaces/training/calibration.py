@@ -97,7 +97,7 @@ def _rounded(values: Floats, best: Mapping[str, Any]) -> dict[str, Any]:
     return {**cells, "best_mfu": None, "best_source": "", **best}
 
 
-def written(fitted: Mapping[str, Mapping[str, Any]], rows: Rows, **files: Path | None) -> str:
+def written(fitted: Mapping[str, Mapping[str, Any]]) -> str:
     """The fitted efficiencies as the CSV that the space reads; seconds in microseconds, MFU in percent."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")

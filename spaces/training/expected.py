@@ -39,17 +39,19 @@ EXPECTED: Mapping[str, Parameter] = {
 }
 """``gemm``, ``fp8``, ``attention``: share of the dense peak of large multiplications in 16 and in 8 bits and of fused
 attention. ``gemm_half``: dimension at which a multiplication takes twice as long. ``memory``, ``link``, ``nic``: share
-of bandwidth. ``link_latency``, ``nic_latency``: one step of a ring. ``overlap``: share of computing that can hide
-communication. ``launch``: one kernel. ``step_overhead``: the framework's own time of a
-step on one GPU."""
+of bandwidth. ``link_latency``, ``nic_latency``: seconds of one step of a ring. ``overlap``: share of computing that can
+hide communication. ``launch``: seconds of one kernel. ``step_overhead``: the framework's own seconds of a step on one GPU."""
 
 
 def expectations(gemm: Path | None = None, comm: Path | None = None) -> dict[str, dict[str, float]]:
     """Expected values by generation that kernel measurements give.
 
     Args:
-        gemm: matrix multiplications with columns gpu, dtype, m, n, k, time_us and peak_tflops.
+        gemm: matrix multiplications with columns gpu, dtype, m, n, k and time_us (microseconds).
         comm: collectives with columns gpu, collective, n_gpus, n_nodes and time_us.
+
+    Returns:
+        values in base units, by generation and name; only what a table tells.
 
     Raises:
         SpaceError: a file cannot be read as such a table.

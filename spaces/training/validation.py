@@ -167,7 +167,7 @@ def calibrate(request: Calibration) -> Report:
         tuple(t for t in tables if t.rows),
         scores,
         files={
-            request.out: calibration.written(fitted, rows, **files),
+            request.out: calibration.written(fitted),
             request.out.with_suffix(".json"): made,
         },
     )
