@@ -293,7 +293,7 @@ class Graph:
             )
 
     def with_tables(self, tables: Iterable[Table]) -> Graph:
-        """The same nodes over other tables, which have the same columns; for use, not for adding nodes."""
+        """The same nodes over other tables, which have the same columns; nodes added to it are its own."""
         other = Graph((self.tables | {table.name: table for table in tables}).values())
         other.nodes, other._known = list(self.nodes), dict(self._known)
         leaves = {

@@ -1,7 +1,7 @@
 """FLOPs of one training step: those of the model, and those that are executed beyond it, each by name.
 
-Model FLOPs are three forward passes (Kaplan 2001.08361 Table 1; PaLM 2204.02311 App. B), equal for every plan. Causal attention counts half of
-the products, full attention all of them; ``attention_flops`` says which.
+Model FLOPs are three forward passes (Kaplan 2001.08361 Table 1; PaLM 2204.02311 App. B), equal for every plan. Causal
+attention counts half of the products, full attention all of them; ``attention_flops`` says which.
 """
 
 from __future__ import annotations
