@@ -53,11 +53,8 @@ def breakdown_lines(problem: Problem, shares: Sequence[Share], *, indent: int) -
         lines += paragraph(f"{share.name} {format_value(share.value, unit)}{by}", indent=indent)
         rows = list(_rows(problem, share, unit, 0))
         lines += aligned(rows, right={1, 2}, indent=indent + 2, header=False)
-        zeros = share.zeros
-        if zeros:
-            lines += paragraph(
-                f"{len(zeros)} more {'is' if len(zeros) == 1 else 'are'} zero", indent=indent + 2
-            )
+        if share.zeros:
+            lines += paragraph(f"zero: {', '.join(share.zeros)}", indent=indent + 2)
     return lines
 
 

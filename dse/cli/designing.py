@@ -33,10 +33,13 @@ def numbers(problem: Problem, given: dict[str, str]) -> dict[str, float]:
 
 
 def complete(problem: Problem, given: dict[str, str], team: str | None) -> Design:
-    """The design of these values, filled in where only one value is possible.
+    """The design of these values, filled in where only one value is possible and where a dimension is not active.
+
+    Conditions are decided in the order of the dimensions. One that hangs on a missing value is decided for the value
+    that the error proposes, so that what it proposes makes a design.
 
     Raises:
-        InputError: an unknown dimension or value, or dimensions without a value.
+        InputError: an unknown dimension or value, or active dimensions without a value.
     """
     from dse.errors import InputError
     from dse.problem import shown
@@ -45,22 +48,26 @@ def complete(problem: Problem, given: dict[str, str], team: str | None) -> Desig
         problem.dimension(name)
     hull = [None] * len(problem.dimensions) if problem.continuous else problem.team(team).hull(problem.sizes)
     design: Design = {}
-    missing: list[str] = []
+    missing: dict[str, str] = {}
     for dimension, allowed in zip(problem.dimensions, hull, strict=True):
-        if dimension.name in given:
-            design[dimension.name] = value_of(problem, dimension.name, given[dimension.name])
+        name = dimension.name
+        if name in given:
+            design[name] = value_of(problem, name, given[name])
         elif allowed is not None and team is not None and len(allowed) == 1:
-            design[dimension.name] = dimension.values[allowed[0]]
-        elif not missing and not active(problem, dimension, design):
-            design[dimension.name] = dimension.values[dimension.otherwise]
-        if dimension.name not in design:
-            missing.append(dimension.name)
+            design[name] = dimension.values[allowed[0]]
+        elif not active(problem, dimension, design):
+            design[name] = dimension.values[dimension.otherwise]
+        elif len(dimension.values) == 1:
+            design[name] = dimension.values[0]
+        elif dimension.interval is not None:
+            design[name] = dimension.interval.low
+            missing[name] = shown(dimension.interval.low, dimension.unit)
+        else:
+            design[name] = dimension.values[allowed[0] if allowed else 0]
+            missing[name] = shown(design[name], dimension.unit)
     if missing:
-        examples = []
-        for name in missing:
-            found = problem.dimension(name)
-            examples.append(f"{name}={shown(found.values[0], found.unit) if found.values else '...'}")
-        raise InputError(f"no value for {', '.join(missing)}; add for example {' '.join(examples)}")
+        examples = " ".join(f"{name}={value}" for name, value in missing.items())
+        raise InputError(f"no value for {', '.join(missing)}; add for example {examples}")
     return design
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,8 @@ __all__ = [
     "results_options",
     "search_options",
     "space_argument",
+    "fix_option",
+    "restricted",
     "team_option",
 ]
 
@@ -123,6 +125,22 @@ def format_option(command: _Command) -> _Command:
         help="A table for people (default), or data; notes then go to standard error.",
     )
     return option(command)
+
+
+def fix_option() -> Callable[[_Command], _Command]:
+    """``--fix``."""
+    told = (
+        "Only designs with this value of a dimension, or one of several: --fix tp=8 --fix pp=4,8. Repeatable."
+    )
+    return click.option("--fix", "fixed", multiple=True, type=PAIR, metavar="DIMENSION=VALUE", help=told)
+
+
+def restricted(team: str | None, fixed: Sequence[tuple[str, str]]) -> str | None:
+    """The text of a team with dimensions fixed besides, as :meth:`dse.problem.Problem.team` reads it."""
+    if not fixed:
+        return team
+    also = " & ".join(f"{name}={value}" for name, value in fixed)
+    return also if team is None else " | ".join(f"{part.strip()} & {also}" for part in team.split("|"))
 
 
 def team_option(*, multiple: bool = False) -> Callable[[_Command], _Command]:

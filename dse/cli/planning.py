@@ -91,7 +91,9 @@ def check_plan(
     open_ = [name for name in known.needs if name not in given]
     if open_:
         wanted = " ".join(f"--set {name}=..." for name in open_)
-        raise InputError(f"{path} does not say {' and '.join(open_)}; add {wanted}")
+        beside = path.with_suffix(".sh")
+        started = f", or give {beside}, if that starts it" if beside != path and beside.is_file() else ""
+        raise InputError(f"{path} does not say {' and '.join(open_)}; add {wanted}{started}")
     kept_inputs = {name: text for name, text in known.inputs.items() if name not in given}
     notes = [
         *known.notes,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.cli.breakdown import beyond_lines, breakdown_lines, metric_lines
-from dse.cli.designs import ambitions, point_lines, tie_lines
+from dse.cli.designing import active
+from dse.cli.designs import ambitions, assignments, point_lines, tie_lines
 from dse.cli.misses import failure_lines
 from dse.cli.near import near_lines
 from dse.cli.proving import epsilon_lines, gap_lines
@@ -14,7 +15,7 @@ from dse.cli.text import aligned, count, paragraph, plural, wrapped
 from dse.cli.traits import trait_text
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
-from dse.study.result import FrontPoint, Result, design_text
+from dse.study.result import FrontPoint, Result
 
 if TYPE_CHECKING:
     from dse.study.growing import Grown
@@ -133,7 +134,11 @@ def front_lines(
 
 def best_design_lines(result: Result, point: FrontPoint, *, indent: int) -> list[str]:
     """The best design of one objective, all its metrics, and what those with parts are made of."""
-    lines = paragraph(design_text(result.problem, point.design), indent=indent)
+    problem = result.problem
+    shown = {d.name: point.design[d.name] for d in problem.dimensions if active(problem, d, point.design)}
+    lines = paragraph(assignments(problem, shown), indent=indent)
+    if idle := len(point.design) - len(shown):
+        lines += paragraph(f"({plural(idle, 'inactive dimension')} left out)", indent=indent + 2)
     lines += metric_lines(result, point, indent=indent)
     lines += breakdown_lines(result.problem, result.breakdown, indent=indent)
     return [*lines, *tie_lines(result, point, indent)]
@@ -187,13 +192,13 @@ def result_lines(
         lines += paragraph(f"team {result.team}")
     lines += ["", *solver_lines(result), ""]
     if result.feasible:
+        for beyond in result.beyond_record:
+            lines += beyond_lines(result.problem, beyond, of=len(result.front))
         lines += [
             *front_lines(result, objective, ranked=ranked),
             *epsilon_lines(result),
             *trait_lines(result),
         ]
-        for beyond in result.beyond_record:
-            lines += beyond_lines(result.problem, beyond, indent=2, of=len(result.front))
         lines += near_lines(result, listed=not ranked)
     else:
         lines += paragraph(nothing(result))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def locate(source: str | Path) -> Path:
 
 def load(
     source: str | Path | Mapping[str, Any],
-    overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    overrides: Mapping[str, str | float] | Iterable[tuple[str, str | float]] = (),
     *,
     cost: CostFunction | None = None,
     code: bool | None = True,
@@ -67,7 +68,7 @@ def load(
 
     Args:
         source: a path, the name of a shipped space, or the content of a space file as plain data.
-        overrides: what ``--set`` takes: an input or a dotted path, and a text, such as
+        overrides: what ``--set`` takes: an input or a dotted path, and a text, number or truth value, such as
             ``{"max_latency": "5 ms", "tables.rates.npu.fp16": "1000 Gop/s"}``.
         cost: a Python cost function; its parameters are named after dimensions, inputs, lets and tables, and it
             returns a mapping of metrics.
@@ -78,7 +79,8 @@ def load(
         SpaceError: everything that is wrong with the file, each with its place.
         InputError: an unknown space, or an override that does not fit.
     """
-    pairs = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
+    given_pairs = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
+    pairs = [(name, _text(name, value)) for name, value in given_pairs]
     text = None
     if isinstance(source, Mapping):
         text, path = _as_text(source), Path("<python>")
@@ -100,6 +102,17 @@ def load(
     if found:
         raise SpaceError(found)
     return replace(problem, overrides=tuple(pairs))
+
+
+def _text(name: str, value: object) -> str:
+    """An override's value as the text that ``--set`` would have."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Real):
+        return repr(value)
+    raise InputError(f"override {name!r} must be a text, number or truth value, but got {value!r}")
 
 
 def _names_input(name: str) -> bool:

@@ -30,8 +30,9 @@ class Problem:
     """Everything that a solver needs to know, and nothing of solvers.
 
     Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes and ``let_texts`` to
-    their expressions as they were written. ``errors`` are shares by which predicted metrics may be wrong. ``readers`` read rows of tables from files. ``source`` is the file it was
-    read from and ``overrides`` what was set; ``cost`` the Python function that was traced. ``warnings`` are findings
+    their expressions as they were written. ``errors`` are shares by which predicted metrics may be wrong. ``readers``
+    read rows of tables from files. ``source`` is the file it was read from and ``overrides`` what was set; ``cost`` the
+    Python function that was traced. ``warnings`` are findings
     that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
 
@@ -254,10 +255,10 @@ class Problem:
     def team(self, text: str | Team | None) -> Team:
         """The team called ``text``, which may combine teams: ``ml & systems``, ``ml | systems``; None is everything.
 
-        ``&`` binds tighter than ``|``.
+        ``&`` binds tighter than ``|``. ``dimension=value`` or ``dimension=value,value`` stands for the designs with these.
 
         Raises:
-            InputError: unknown team; the message has the nearest spelling.
+            InputError: unknown team, dimension or value; the message has the nearest spelling.
         """
         if text is None:
             return self.everything
@@ -269,15 +270,24 @@ class Problem:
         for part in text.split("|"):
             both: Team | None = None
             for raw in part.split("&"):
-                name = raw.strip()
-                if name not in self.teams and name != "all":
-                    raise InputError(_no_team(text, name, self.teams))
-                found = self.teams.get(name, self.everything)
+                found = self._one_team(text, raw.strip())
                 both = found if both is None else both & found
             assert both is not None
             union = both if union is None else union | both
         assert union is not None
         return replace(union, name=text)
+
+    def _one_team(self, text: str, name: str) -> Team:
+        """A team by its name, or the designs with some values of a dimension; ``text`` is what it stands in."""
+        dimension, fixed, values = (part.strip() for part in name.partition("="))
+        if fixed and name not in self.teams:
+            at = self.names.index(self.dimension(dimension).name)
+            digits = sorted({self.digit(dimension, value.strip()) for value in values.split(",")})
+            allowed = [None] * at + [tuple(digits)] + [None] * (len(self.dimensions) - at - 1)
+            return Team(name, (Box(tuple(allowed)),))
+        if name not in self.teams and name != "all":
+            raise InputError(_no_team(text, name, self.teams))
+        return self.teams.get(name, self.everything)
 
     @cached_property
     def measured(self) -> bool:

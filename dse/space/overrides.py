@@ -79,6 +79,7 @@ def _resolve(root: Mapping, name: str) -> Path:
             if find(root, (kind, name)):
                 raise _Unknown(
                     f"found {name!r}, expected an input; to change {kind}.{name}, write its whole path"
+                    + ("; to search some of its values only, --fix them" if kind == "dimensions" else "")
                 )
         raise _Unknown(f"found {name!r}, expected an input{nearest(name, known)}")
     if section not in SpaceDecl.model_fields or section in {"dse", "extends"}:

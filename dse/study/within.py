@@ -145,18 +145,29 @@ def wrong_near(result: Result, team: Team) -> list[str]:
 
 
 def _chosen(best: FrontPoint, near: Sequence[FrontPoint], listed: int) -> list[FrontPoint]:
-    """Of designs in order of their objective, some besides the best: the first that differs from it in these dimensions
-    and no others, for as many sets of dimensions as there are; then the first of those left.
+    """Of designs in order of their objective, some besides the best, as different from it as can be: first each that
+    changes a dimension that none before it changes; then the first that changes other dimensions together; then those left.
     """
-    first: dict[frozenset[str], FrontPoint] = {}
     others = [point for point in near if point.index != best.index]
+    changes = {
+        point.index: frozenset(n for n, value in point.design.items() if value != best.design[n])
+        for point in others
+    }
+    changed: set[str] = set()
+    sets: set[frozenset[str]] = set()
+    taken: list[int | None] = []
     for point in others:
-        first.setdefault(frozenset(n for n, value in point.design.items() if value != best.design[n]), point)
-    taken = {point.index for point in list(first.values())[:listed]}
+        if changes[point.index] - changed:
+            changed |= changes[point.index]
+            sets.add(changes[point.index])
+            taken.append(point.index)
     for point in others:
-        if len(taken) < listed:
-            taken.add(point.index)
-    return [point for point in others if point.index in taken]
+        if changes[point.index] not in sets:
+            sets.add(changes[point.index])
+            taken.append(point.index)
+    taken += [point.index for point in others if point.index not in set(taken)]
+    chosen = set(taken[:listed])
+    return [point for point in others if point.index in chosen]
 
 
 def _around(problem: Problem, best: float, bound: float) -> Problem:

@@ -86,6 +86,7 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         "best_measured_mfu": g.efficiency.best_mfu,
         "parameters": architecture.parameters(g.model),
         "days": training,
+        "gpu_hour": price,
         "dollars": price * g.n_gpus * training,
         "energy": power * training,
     }

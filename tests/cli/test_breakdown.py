@@ -28,6 +28,8 @@ objectives: {time: minimize}
 """
 
 BEST = """\
+WARNING: the mfu predicted, 51.28 %, is beyond the best that was measured, 50 %:
+  treat it as the model's error
 best design (minimize time)
   tp=8 pp=2
   time     1.95 s  one optimizer step
@@ -37,9 +39,7 @@ best design (minimize time)
     talk     0.95 s  49 %
       wire   700 ms  36 %
       fixed  0.25 s  13 %
-    1 more is zero
-  WARNING: the mfu predicted, 51.28 %, is beyond the best that was measured,
-    50 %: treat it as the model's error
+    zero: bubble
 """
 
 
@@ -64,7 +64,7 @@ def test_resume_says_the_same(dse: Dse, write: Write, tmp_path: Path) -> None:
 def test_explain(dse: Dse, write: Write) -> None:
     space = write(SPACE)
     out = dse("explain", space, "tp=8", "pp=2").out
-    assert BEST[BEST.index("  time 1.95 s, bound") : BEST.index("  WARNING")].replace("\n  ", "\n")[2:] in out
+    assert BEST[BEST.index("  time 1.95 s, bound") :].replace("\n  ", "\n")[2:] in out
     assert "WARNING: the mfu predicted, 51.28 %" in out
     data = json.loads(dse("explain", space, "tp=8", "pp=2", "--format", "json").out)
     assert data["breakdown"][0]["bound"] == "compute"
@@ -105,3 +105,60 @@ def test_designs_near_the_best(dse: Dse, write: Write, tmp_path: Path) -> None:
     refused = dse("search", space, "--within", "many")
     assert (refused.code, refused.out) == (2, "")
     assert "within must be a share below 1, such as '6 percent' or 0.06, but got 'many'" in refused.err
+
+
+def test_inactive_dimensions_are_left_out_of_the_best_design(dse: Dse, write: Write) -> None:
+    chunks = ', chunks: {choices: [1, 2], when: "pp > 2"}}\nmetrics:'
+    found = dse("search", write(SPACE.replace("}\nmetrics:", chunks))).out
+    assert "  tp=8 pp=2\n    (1 inactive dimension left out)\n" in found
+
+
+def test_long_formulas_are_printed_when_asked_for(dse: Dse, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dse.cli.commands import explain
+
+    design = (
+        "detector=Det-L",
+        "format=int8-QAT",
+        "pruning=none",
+        "distill=true",
+        "engine=optimized",
+        "hardware=npu",
+    )
+    whole = dse("explain", "camera", *design).out
+    monkeypatch.setattr(explain, "LONG", 5)
+    short = dse("explain", "camera", *design)
+    assert "detector.accuracy" in whole
+    assert "detector.accuracy" not in short.out
+    assert "--full prints them" in short.err
+    assert dse("explain", "camera", *design, "--full").out == whole
+
+
+def test_dimensions_are_fixed_for_one_search(dse: Dse, write: Write, tmp_path: Path) -> None:
+    space = write(SPACE)
+    ran = dse("search", space, "--fix", "tp=1,2", "--fix", "pp=2", "--out", tmp_path / "run")
+    assert "team tp=1,2 & pp=2" in ran.out
+    assert "  tp=2 pp=2\n" in ran.out
+    assert dse("resume", tmp_path / "run").out == ran.out
+    assert dse("verify", tmp_path / "run").code == 0
+    assert "unknown dimension 'tpp'; did you mean 'tp'?" in dse("search", space, "--fix", "tpp=1").err
+    assert "no value '3'" in dse("search", space, "--fix", "tp=3").err
+
+
+def test_the_rows_that_an_input_may_name_are_listed(dse: Dse) -> None:
+    rows = dse("show", "training", "--rows", "model").out
+    assert "llama-3.1-405b" in rows
+    (first, *_) = json.loads(dse("show", "camera", "--rows", "hardware", "--format", "json").out)
+    assert first == {"hardware": "cpu", "bandwidth": 8.0, "engines": ["naive", "optimized"]}
+    assert (
+        "'models' has no table of rows; did you mean 'model'?"
+        in dse("show", "training", "--rows", "models").err
+    )
+
+
+def test_inputs_may_be_given_as_numbers_from_python() -> None:
+    from dse.errors import InputError
+    from dse.problem.library import load
+
+    assert load("training", {"n_gpus": 64, "redesign": True}).inputs["n_gpus"].value == 64.0
+    with pytest.raises(InputError, match="must be a text, number or truth value"):
+        load("training", {"n_gpus": [64]})  # type: ignore[dict-item]

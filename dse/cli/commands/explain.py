@@ -11,6 +11,9 @@ from dse.cli.options import FILE, PAIR, code_option, space_argument
 
 __all__ = ["command"]
 
+LONG = 400
+"""Lines of formulas that are printed without being asked for."""
+
 
 @click.command("explain")
 @space_argument()
@@ -33,6 +36,7 @@ __all__ = ["command"]
     metavar="METRIC=VALUE",
     help="What a measured metric is of this design, such as latency='8 ms'. Repeatable.",
 )
+@click.option("--full", is_flag=True, help=f"All formulas, even where they take more than {LONG} lines.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", help="For people, or as data."
 )
@@ -46,6 +50,7 @@ def command(
     index: int | None,
     plan: Path | None,
     measured: tuple[tuple[str, str], ...],
+    full: bool,
     form: str,
     code: bool,
 ) -> int:
@@ -75,7 +80,11 @@ def command(
     if form == "json":
         emit.as_json(explanation_data(problem, explanation))
     else:
-        emit.as_lines(explanation_lines(problem, explanation))
+        lines = explanation_lines(problem, explanation)
+        if len(lines) > LONG and not full:
+            emit.note(f"{len(lines):,} lines of formulas are left out; --full prints them")
+            lines = explanation_lines(problem, explanation, formulas=False)
+        emit.as_lines(lines)
     if team is not None and not member(problem, problem.team(team), design):
         emit.note(f"outside: team {team} may not choose this design")
         return 1

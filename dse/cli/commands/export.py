@@ -12,6 +12,7 @@ from dse.cli.options import FILE, PAIR, code_option
 
 if TYPE_CHECKING:
     from dse.problem import Design, Problem
+    from dse.study.exports import Written
 
 __all__ = ["command"]
 
@@ -26,7 +27,7 @@ __all__ = ["command"]
     "--point",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Which design of the run's front; default: the first.",
+    help="Which design of the run's front, counted in its order; of a search with --top, which of the best. Default: 1.",
 )
 @click.option(
     "--set",
@@ -50,8 +51,9 @@ def command(
 ) -> None:
     """Write a design of RUN, a folder that dse search --out kept, for the program that is to run it.
 
-    Instead of a run, a space and a design may be given as dse explain takes them. What the program cannot express is
-    an error that names the dimension and its value.
+    Instead of a run, a space and a design may be given as dse explain takes them: dimensions that are not active need
+    no value. What the program cannot express is an error that names the dimension and its value. With --output, what
+    starts the program is written beside FILE, as FILE with the ending .sh, where FILE cannot have it.
     """
     from dse.cli.loading import is_run, load_space
     from dse.study.exports import Plan, exporter
@@ -71,15 +73,36 @@ def command(
     written = exporter(problem, target)(Plan.of(problem, design))
     if output is None:
         emit.as_lines([written.text.removesuffix("\n")])
+        if written.starter is not None:
+            emit.note("note: with --output FILE, a script that starts it is written beside FILE")
     else:
-        from dse.study.files import write_atomic
-
-        if not output.parent.is_dir():
-            raise click.UsageError(f"cannot write to {output}: there is no folder {str(output.parent)!r}")
-        write_atomic(output, written.text)
-        emit.note(f"wrote {output}")
+        _write(written, output)
     for note in written.notes:
         emit.note(f"note: {note}")
+
+
+def _write(written: Written, output: Path) -> None:
+    """Writes the text, and beside it what starts it.
+
+    Raises:
+        UsageError: there is no such folder, or both would be one file.
+    """
+    from dse.study.files import write_atomic
+
+    if not output.parent.is_dir():
+        raise click.UsageError(f"cannot write to {output}: there is no folder {str(output.parent)!r}")
+    files = {output: written.text}
+    if written.starter is not None:
+        beside = output.with_suffix(".sh")
+        if beside == output:
+            raise click.UsageError(
+                f"{output} would be both the configuration and the script that starts it; take another ending, such "
+                f"as {output.with_suffix('.json').name}"
+            )
+        files[beside] = written.starter(output.name)
+    for path, text in files.items():
+        write_atomic(path, text)
+        emit.note(f"wrote {path}")
 
 
 def _of_run(folder: Path, point: int | None, *, code: bool) -> tuple[Problem, Design]:
@@ -89,20 +112,26 @@ def _of_run(folder: Path, point: int | None, *, code: bool) -> tuple[Problem, De
         NoFeasibleDesign: the front is empty.
         InputError: it has not as many designs.
     """
+    from dse.cli.text import plural
     from dse.errors import InputError
+    from dse.study.manifest import read_manifest
     from dse.study.result import NoFeasibleDesign
     from dse.study.study import Study
 
     study = Study.open(folder, code=code)
-    points = study.result.best or study.result.front
+    manifest = read_manifest(folder)
+    ranked = bool(study.result.best) and (not manifest.within or manifest.listed == manifest.top)
+    points = study.result.best if ranked else study.result.front  # others are kept to count what is near the best
     if not points:
         raise NoFeasibleDesign(f"{folder} has no feasible design to export")
+    of = "among its best" if ranked else "on its front"
     if point is not None and point > len(points):
         raise InputError(
-            f"{folder} has {len(points)} designs, so --point is from 1 to {len(points)}, but got {point}"
+            f"{folder} has {plural(len(points), 'design')} {of}, so --point is from 1 to {len(points)}, but got {point}"
+            + ("" if ranked else "; of one objective, dse search --top K --out FOLDER keeps the K best")
         )
     if point is None and len(points) > 1:
-        emit.note(f"note: design 1 of {len(points)}; --point N takes another")
+        emit.note(f"note: design 1 of the {len(points)} {of}; --point N takes the Nth of them")
     return study.problem, points[(point or 1) - 1].design
 
 

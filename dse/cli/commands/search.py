@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli import emit
-from dse.cli.options import code_option, format_option, search_options, space_argument, team_option
+from dse.cli.options import (
+    code_option,
+    fix_option,
+    format_option,
+    restricted,
+    search_options,
+    space_argument,
+    team_option,
+)
 from dse.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -20,6 +28,7 @@ __all__ = ["command", "report"]
 @click.command("search")
 @space_argument()
 @team_option()
+@fix_option()
 @search_options()
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K best designs of one objective.")
 @click.option("--objective", metavar="NAME", help="With --top: which objective; default: the first.")
@@ -59,6 +68,7 @@ def command(space: str, settings: tuple[tuple[str, str], ...], form: str, code: 
 
     problem = load_space(space, settings, code=code)
     tell_warnings(problem)
+    options["team"] = restricted(options["team"], options.pop("fixed"))
     ranked = options["top"] is not None
     try:
         result = run_search(problem, **options)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli import emit
 from dse.cli.options import code_option, format_option, space_argument
+
+if TYPE_CHECKING:
+    from dse.problem import Problem
 
 __all__ = ["command"]
 
@@ -16,9 +19,16 @@ __all__ = ["command"]
 @space_argument()
 @code_option(default=None)
 @click.option("--count", "counted", is_flag=True, help="Count the legal designs of every team, exactly.")
+@click.option("--rows", metavar="NAME", help="Only the rows that this input or dimension may name.")
 @format_option
 def command(
-    space: str, settings: tuple[tuple[str, str], ...], code: bool | None, counted: bool, form: str
+    space: str,
+    settings: tuple[tuple[str, str], ...],
+    code: bool | None,
+    *,
+    counted: bool,
+    rows: str | None,
+    form: str,
 ) -> None:
     """Show the inputs, dimensions, rules, metrics, objectives, constraints and teams of SPACE.
 
@@ -28,6 +38,9 @@ def command(
     from dse.cli.loading import load_space, not_run
 
     problem = load_space(space, settings, code=code)
+    if rows is not None:
+        _tell_rows(problem, rows, form)
+        return
     for name in not_run(problem, code):
         emit.note(f"not run: {name}")
     legal: dict[str, int] = {}
@@ -42,6 +55,19 @@ def command(
         emit.as_csv(["kind", "name", "value", "unit", "about"], _rows(description))
     else:
         emit.as_lines(description_lines(description))
+
+
+def _tell_rows(problem: Problem, name: str, form: str) -> None:
+    from dse.cli.rows import row_lines, table_rows
+
+    if form == "table":
+        emit.as_lines(row_lines(problem, name))
+        return
+    found = table_rows(problem, name)
+    if form == "json":
+        emit.as_json(found)
+    else:
+        emit.as_csv(list(found[0]) if found else [name], found)
 
 
 def _rows(description: dict[str, Any]) -> list[dict[str, Any]]:
