@@ -15,7 +15,7 @@ from dse.expressions.tracer import maximum, minimum, quantity, where
 from . import activations, layout, state
 from .layout import Given, yes
 
-__all__ = ["LINES", "MOVING", "allocated", "device", "memory", "peak", "reserved", "stage_memory"]
+__all__ = ["LINES", "allocated", "device", "memory", "peak", "reserved", "stage_memory"]
 
 LINES = (
     "weights",
@@ -34,9 +34,6 @@ LINES = (
     "context",
 )
 """The lines of a breakdown, in the order they are printed."""
-
-MOVING = LINES[3:11]
-"""The lines that come and go within a step."""
 
 
 def _step_temporaries(g: Given, index: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import CATALOGUED
+from dse.spaces.catalog.columns import MODEL_COUNTS
+
 from .row import Row
 
 __all__ = ["Cases", "Namespace"]
@@ -80,7 +81,7 @@ class Cases:
             hardware=tuple(row.hardware for _, row, *_ in flat),
             model={
                 name: np.array([row.model[name] if row.model else 0.0 for _, row, *_ in flat], float)
-                for name in CATALOGUED
+                for name in MODEL_COUNTS
             },
             cluster={
                 name: np.array([getattr(row.cluster, name) for _, row, *_ in flat], float)

@@ -9,15 +9,9 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["CATALOGUED", "architecture_of", "catalogued", "experts_of", "parameters_of"]
+from dse.spaces.catalog.columns import MODEL_COUNTS
 
-CATALOGUED = (
-    "layers hidden heads kv_heads head_dim ffn gated vocab tied layernorm norms qk_norm qkv_bias out_bias mlp_bias "
-    "positions embedding_norm context experts top_k expert_ffn shared_ffn moe_layers router_bias sinks expert_bias "
-    "mla q_lora kv_lora rope_dim nope_dim value_dim window window_layers dropout shared_gate "
-    "group_limit"
-).split()
-"""The columns of the model catalogue that a row fills; 0 where a model lacks the part."""
+__all__ = ["architecture_of", "catalogued", "experts_of"]
 
 _NEEDED = ("layers", "hidden", "ffn", "heads", "vocab")
 
@@ -26,7 +20,8 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     """The model of a row, or why it cannot be had.
 
     Returns:
-        the columns of :data:`CATALOGUED` and "", or an empty mapping and the reason.
+        the columns of the catalogue that are numbers (0 where a model lacks the part) and "", or an empty mapping
+        and the reason.
     """
     moe = cells.get("moe", "")
     if "mamba" in moe.casefold() or "mamba" in cells.get("notes", "").casefold():
@@ -41,7 +36,7 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
         return {}, reason or f"architecture not stated ({', '.join(missing)})"
     if wrong := [name for name, count in given.items() if not _is_count(count)]:
         return {}, f"architecture has counts that cannot be ({', '.join(wrong)})"
-    model = dict.fromkeys(CATALOGUED, 0.0)
+    model = dict.fromkeys(MODEL_COUNTS, 0.0)
     model |= {name: given[name] for name in _NEEDED}
     model["kv_heads"] = given["heads"] if math.isnan(given["kv_heads"]) else given["kv_heads"]
     model["head_dim"] = given["head_dim"]
@@ -75,18 +70,6 @@ def experts_of(text: str) -> tuple[dict[str, float], str]:
     return found, ""
 
 
-def parameters_of(model: Mapping[str, float]) -> float:
-    """Parameters of a dense model with ``positions`` and biases as given; used to tell what a source counted."""
-    m = model
-    attention = m["hidden"] * m["head_dim"] * (2 * m["heads"] + 2 * m["kv_heads"])
-    mlp = (2 + m["gated"]) * m["hidden"] * m["ffn"]
-    vectors = m["norms"] * m["hidden"] * (1 + m["layernorm"])
-    tables = m["vocab"] * (2 - m["tied"]) + m["positions"]
-    return (
-        m["layers"] * (attention + mlp + vectors) + tables * m["hidden"] + m["hidden"] * (1 + m["layernorm"])
-    )
-
-
 MOST = 1e8
 """Above any width, vocabulary or number of layers."""
 
@@ -107,7 +90,7 @@ def catalogued(name: str) -> Mapping[str, float]:
 def _catalogue() -> dict[str, Mapping[str, float]]:
     text = files("dse.spaces.catalog").joinpath("models.csv").read_text(encoding="utf-8")
     return {
-        re.sub(r"[^a-z0-9]", "", row["model"]): {name: float(row[name]) for name in CATALOGUED}
+        re.sub(r"[^a-z0-9]", "", row["model"]): {name: float(row[name]) for name in MODEL_COUNTS}
         for row in csv.DictReader(text.splitlines())
     }
 
