@@ -73,10 +73,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an exporter wrote: the text of a file, and remarks for the user."""
+    """What an exporter wrote: the text of a file, and remarks for the user.
+
+    ``starter`` gives, for the name of that file, a script that starts the program with it, where the file itself has
+    no place for what the program must be told.
+    """
 
     text: str
     notes: tuple[str, ...] = ()
+    starter: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,59 @@ def test_a_run(dse: Dse, space: Path, tmp_path: Path) -> None:
     assert design["tp"] == f"{best['tp']:g}"
     assert design["sharding"] == best["sharding"]
     assert dse("export", run, "--to", "megatron").code == 0
-    assert "so --point is from 1 to" in dse("export", run, "--to", "json", "--point", "1000000000").err
+    assert "note" not in ran.err
+    beyond = dse("export", run, "--to", "json", "--point", "2").err
+    assert "has 1 design on its front, so --point is from 1 to 1, but got 2; of one objective" in beyond
     assert dse("export", run, "--to", "json", "--point", "1").out == ran.out
     assert dse("export", run, "tp=1", "--to", "json").code == 2
+
+
+def test_the_best_designs_that_a_run_was_asked_for(dse: Dse, space: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert dse("search", space, "--top", "3", "--out", run).code == 0
+    assert (
+        "design 1 of the 3 among its best; --point N takes the Nth" in dse("export", run, "--to", "json").err
+    )
+    third = dse("export", run, "--to", "json", "--point", "3")
+    best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
+    assert json.loads(third.out)["design"]["sharding"] == best[2]["design"]["sharding"]
+    beyond = dse("export", run, "--to", "json", "--point", "4").err
+    assert "has 3 designs among its best, so --point is from 1 to 3" in beyond
+
+
+def test_what_is_not_active_needs_no_value(dse: Dse, space: Path) -> None:
+    ran = dse("export", space, "tp=1", "pp=1", "--to", "json")
+    assert ran.code == 2
+    asked = ran.err.partition("no value for ")[2].partition(";")[0].split(", ")
+    assert (
+        asked == "cp sharding micro_batch recompute format optimizer placement overlap_dp overlap_tp".split()
+    )
+    proposed = ran.err.partition("for example ")[2].split()
+    assert len(proposed) == len(asked)
+    ran = dse("export", space, "tp=1", "pp=1", *proposed, "--to", "json")
+    assert ran.code == 0
+    assert json.loads(ran.out)["design"]["chunks"] == "1"
+    asked = dse("export", space, "tp=1", "pp=2", *proposed, "--to", "json").err
+    assert "no value for schedule, edges; add for example schedule=gpipe edges=even" in asked
+
+
+def test_what_starts_a_configuration_is_written_beside_it(dse: Dse, space: Path, tmp_path: Path) -> None:
+    plan = words(sharding="zero1")
+    path = tmp_path / "ds.json"
+    ran = dse("export", space, *plan, "--set", "framework=deepspeed", "--to", "deepspeed", "-o", path)
+    assert ran.err.splitlines() == [f"wrote {path}", f"wrote {path.with_suffix('.sh')}"]
+    ran = dse("explain", space, "--plan", path.with_suffix(".sh"))
+    assert ran.code == 0
+    told = " ".join(ran.out.split())
+    assert "model=llama-3.1-8b hardware=h100-sxm" in told
+    assert "sharding=zero1" in told
+    ran = dse("explain", space, "--plan", path)
+    assert "does not say model and seq_len" in ran.err
+    assert f"or give {path.with_suffix('.sh')}, if that starts it" in ran.err
+    told = dse("export", space, *plan, "--to", "deepspeed").err
+    assert "with --output FILE, a script that starts it is written beside FILE" in told
+    ran = dse("export", space, *plan, "--to", "deepspeed", "-o", path.with_suffix(".sh"))
+    assert (ran.code, "both the configuration and the script" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(

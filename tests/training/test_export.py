@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,21 @@ from dse.study.exports import Plan
 from tests.training.standin import plan, problem
 
 Changes = Mapping[str, str]
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "rms_norm_eps": 1e-05,
+    "rope_theta": 500000.0,
+    "rope_scaling": {"rope_type": "llama3", "factor": 8.0},
+    "tie_word_embeddings": False,
+}
 
 PLANS: dict[str, tuple[Changes, Changes]] = {
     "dense": ({}, {}),
@@ -230,12 +247,55 @@ def test_deepspeed_s_batch_is_exact_and_its_keys_are_known(name: str) -> None:
     replicas = 64 // ranks
     product = config["train_micro_batch_size_per_gpu"] * config["gradient_accumulation_steps"] * replicas
     assert config["train_batch_size"] == product == 128
-    flags = [word[2:] for word in written.notes[0].split() if word.startswith("--")]
+    assert written.starter is not None
+    script = written.starter("ds_config.json")
+    flags = [word[2:] for word in script.split() if word.startswith("--")]
     assert [flag for flag in flags if flag not in MEGATRON | DEEPSPEED_LAUNCHER] == []
     if ranks == 1:
         known = read_plan(written.text, "ds_config.json", problem())
         assert plan(dict(known.design), **known.inputs).design == given.design
         assert known.inputs == {"framework": "deepspeed", "n_gpus": "64", "global_batch": "128"}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_a_script_that_starts_deepspeed_is_read_back_unchanged(name: str, tmp_path: Path) -> None:
+    design, inputs = DEEP[name]
+    given = plan(dict(design), **inputs)
+    written = TARGETS["deepspeed"](given)
+    assert written.starter is not None
+    (tmp_path / "my config.json").write_text(written.text, encoding="utf-8")
+    known = read_plan(written.starter("my config.json"), str(tmp_path / "my config.sh"), problem())
+    back = plan(dict(known.design), **known.inputs)
+    assert back.design == given.design
+    assert {**back.inputs, "framework": "any"} == given.inputs
+    assert (known.needs, known.assumed) == ((), ())
+    assert known.ignored == tuple(
+        text
+        for text in known.ignored
+        if text.split()[0][2:] in ("num-key-value-heads", "topk", "train-iters")
+        or text == "--no-position-embedding"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("--zero-stage 1", "--zero-stage 2", "--zero-stage 2: "),
+        ("--micro-batch-size 2", "--micro-batch-size 1", "--micro-batch-size 1: "),
+        ("--num_nodes 8", "--num_nodes 4", "train_batch_size 128 is not micro-batch x accumulation steps"),
+        ("--num_nodes 8 --num_gpus 8", "--num_nodes 1 --num_gpus 6", "tp x pp x cp = 8 does not divide"),
+        ("ds.json", "other.json", "there is no such file"),
+    ],
+)
+def test_a_script_and_its_configuration_must_agree(old: str, new: str, said: str, tmp_path: Path) -> None:
+    written = TARGETS["deepspeed"](plan(dict(DEEP["pipeline"][0])))
+    assert written.starter is not None
+    (tmp_path / "ds.json").write_text(written.text, encoding="utf-8")
+    script = written.starter("ds.json")
+    assert old in script
+    with pytest.raises(InputError) as caught:
+        read_plan(script.replace(old, new), str(tmp_path / "ds.sh"), problem())
+    assert said in str(caught.value)
 
 
 REFUSED: list[tuple[str, Changes, Changes, str]] = [
@@ -300,7 +360,12 @@ REFUSED: list[tuple[str, Changes, Changes, str]] = [
     ("torchtitan", {"sharding": "ddp"}, {}, "sharding=ddp"),
     ("torchtitan", {"sharding": "fsdp2", "schedule": "zb-h1"}, {}, "schedule=zb-h1"),
     ("torchtitan", {"sharding": "fsdp2", "cp": "2", "cp_kind": "ulysses"}, {}, "cp_kind=ulysses"),
-    ("torchtitan", {"sharding": "fsdp2"}, {"model": "gpt-3-175b", "seq_len": "2048"}, "model=gpt-3-175b"),
+    (
+        "torchtitan",
+        {"sharding": "fsdp2"},
+        {"model": "gpt-3-175b", "seq_len": "2048"},
+        "model=gpt-3-175b: layernorm=1",
+    ),
     ("torchtitan", {"sharding": "hsdp", "shard_group": "0"}, {}, "shard_group=0"),
     ("torchtitan", {"sharding": "fsdp2", "pp": "1"}, {"model": "deepseek-v3"}, "expert_tp=false"),
     ("torchtitan", {"sharding": "fsdp2", "dispatch": "capacity"}, {}, "dispatch=capacity"),
@@ -330,7 +395,101 @@ def test_a_plan_without_a_model_is_refused() -> None:
         TARGETS["megatron"](Plan(given.space, given.design, given.inputs))
 
 
+def titan(**inputs: str) -> tuple[str, dict[str, str]]:
+    """A job, and what is read of it."""
+    given = plan({"sharding": "fsdp2", "tp": "1", "sequence_parallel": "false", "pp": "1"}, **inputs)
+    text = TARGETS["torchtitan"](given).text
+    known = read_plan(text, "job.toml", problem())
+    assert plan(dict(known.design), **known.inputs).design == given.design
+    return text, dict(known.inputs)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "flavor"),
+    [
+        ("llama-3.1-8b", "llama3", "8B"),
+        ("llama-3.1-405b", "llama3", "405B"),
+        ("qwen3-0.6b", "qwen3", "0.6B"),
+        ("qwen3-1.7b", "qwen3", "1.7B"),
+        ("qwen3-4b", "qwen3", "4B"),
+        ("qwen3-8b", "qwen3", "8B"),
+        ("qwen3-14b", "qwen3", "14B"),
+        ("qwen3-32b", "qwen3", "32B"),
+        ("qwen3-30b-a3b", "qwen3", "30B-A3B"),
+        ("qwen3-235b-a22b", "qwen3", "235B-A22B"),
+        ("deepseek-v3", "deepseek_v3", "671B"),
+        ("gpt-oss-20b", "gpt_oss", "20b"),
+        ("gpt-oss-120b", "gpt_oss", "120b"),
+    ],
+)
+def test_what_torchtitan_ships_is_named(model: str, name: str, flavor: str) -> None:
+    text, read = titan(model=model)
+    assert tomllib.loads(text)["model"] == {"name": name, "flavor": flavor}
+    assert "placeholder" not in text
+    assert read["model"] == model
+    bare = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    assert read_plan(bare, "job.toml", problem()).inputs["model"] == model
+
+
 def test_an_unknown_flavor_says_what_to_register() -> None:
-    written = TARGETS["torchtitan"](plan({"sharding": "fsdp2"}, model="llama-2-7b", seq_len="4096"))
-    assert 'flavor = "llama-2-7b"' in written.text
-    assert "dim=4096, n_layers=32, n_heads=32, n_kv_heads=32" in written.notes[0]
+    text, read = titan(model="llama-2-7b", seq_len="4096")
+    assert tomllib.loads(text)["model"] == {"name": "llama3", "flavor": "llama-2-7b"}
+    lines = text.splitlines()
+    for size in (
+        "n_layers=32",
+        "dim=4096",
+        "n_heads=32",
+        "n_kv_heads=32",
+        "hidden_dim=11008",
+        "vocab_size=32000",
+    ):
+        assert f"#   {size}" in lines
+    assert "they do not have" not in text
+    assert read["model"] == "llama-2-7b"
+    assert "they do not have: qkv_bias=1" in titan(model="qwen2.5-7b")[0]
+    mixed = titan(model="mixtral-8x7b")[0]
+    assert "#   num_experts=8" in mixed
+    assert "#   qk_norm=False" in mixed
+
+
+def test_a_model_from_a_file_is_a_flavor_too(tmp_path: Path) -> None:
+    path = tmp_path / "mine" / "config.json"
+    path.parent.mkdir()
+    config = {**LLAMA, "num_hidden_layers": 24}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    text, read = titan(model=str(path))
+    assert tomllib.loads(text)["model"] == {"name": "llama3", "flavor": "mine"}
+    assert read["model"] == str(path)
+    path.write_text(json.dumps(LLAMA), encoding="utf-8")
+    assert tomllib.loads(titan(model=str(path), seq_len="4096")[0])["model"] == {
+        "name": "llama3",
+        "flavor": "8B",
+    }
+    with pytest.raises(InputError, match=r"model\.flavor: 'mine' of 'llama3' is not"):
+        read_plan(text, "job.toml", problem())
+
+
+def test_rotations_and_norms_are_those_of_the_file(tmp_path: Path) -> None:
+    assert (
+        "# Put your model's own rotary-base, rope scaling, norm-epsilon here."
+        in TARGETS["megatron"](plan()).text
+    )
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA), encoding="utf-8")
+    text = TARGETS["megatron"](plan(model=str(path))).text
+    for argument in (
+        "--rotary-base 500000",
+        "--use-rope-scaling",
+        "--rope-scaling-factor 8",
+        "--norm-epsilon 1e-05",
+    ):
+        assert f"  {argument}\n" in text
+    assert "Put your model's own" not in text
+    known = read_plan(text, "launch.sh", problem())
+    assert known.inputs["model"] == str(path)
+    path.write_text(
+        json.dumps({**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}), encoding="utf-8"
+    )
+    assert (
+        "# Put your model's own rope scaling (yarn) here." in TARGETS["megatron"](plan(model=str(path))).text
+    )

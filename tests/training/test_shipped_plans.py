@@ -13,7 +13,7 @@ from dse.errors import InputError
 from dse.problem import Problem
 from dse.problem.library import load
 from dse.spaces.training.export import TARGETS, read_plan
-from dse.study.exports import Plan
+from dse.study.exports import KnownPlan, Plan
 from dse.study.identity import Coder
 from dse.study.legal import LegalDesigns
 
@@ -73,6 +73,37 @@ def test_a_plan_is_read_back_unchanged(name: str) -> None:
     assert {n: i.value for n, i in again.inputs.items()} == plan.inputs
     assert read_design(again, known, {}) == plan.design
     assert TARGETS["megatron"](Plan.of(again, read_design(again, known, {}))).text == written
+
+
+@pytest.mark.parametrize("kernel", ["flash3", "flash", "unfused"])
+def test_the_attention_kernel_is_written_and_read_back(kernel: str) -> None:
+    inputs, design = (pairs(text) for text in PLANS["dense"])
+    problem = load("training", {**inputs, "framework": "megatron", "attention": kernel})
+    written = TARGETS["megatron"](Plan.of(problem, complete(problem, design, None))).text
+    backend = {"flash3": "fused", "flash": "flash", "unfused": "unfused"}[kernel]
+    assert f"  --attention-backend {backend}\n" in written
+    known = read_plan(written, "launch.sh", load("training"))
+    assert load("training", known.inputs).inputs["attention"].value == kernel
+    assert known.notes == ()
+
+
+def test_backends_of_others() -> None:
+    inputs, design = (pairs(text) for text in PLANS["dense"])
+    problem = load("training", {**inputs, "framework": "megatron"})
+    written = TARGETS["megatron"](Plan.of(problem, complete(problem, design, None))).text
+
+    def read(backend: str) -> KnownPlan:
+        extra = "--rotary-base 500000 --use-rope-scaling --rope-scaling-factor 8.0 --norm-epsilon 1e-5"
+        return read_plan(
+            written.replace("backend fused", f"backend {backend} {extra}"), "x.sh", load("training")
+        )
+
+    assert "attention" not in read("auto").inputs
+    assert "--rotary-base 500000" in read("auto").ignored
+    assert "--attention-backend flash is predicted as flash3" in read("flash").notes[0]
+    assert read("local").inputs["attention"] == "unfused"
+    with pytest.raises(InputError, match="--attention-backend flashy: expected one of flash, fused"):
+        read("flashy")
 
 
 @cache

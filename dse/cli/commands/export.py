@@ -114,14 +114,16 @@ def _of_run(folder: Path, point: int | None, *, code: bool) -> tuple[Problem, De
     """
     from dse.cli.text import plural
     from dse.errors import InputError
-    from dse.study.manifest import read_manifest
+    from dse.study.claim import read_manifest
     from dse.study.result import NoFeasibleDesign
     from dse.study.study import Study
 
     study = Study.open(folder, code=code)
     manifest = read_manifest(folder)
     ranked = bool(study.result.best) and (not manifest.within or manifest.listed == manifest.top)
-    points = study.result.best if ranked else study.result.front  # others are kept to count what is near the best
+    points = (
+        study.result.best if ranked else study.result.front
+    )  # others are kept to count what is near the best
     if not points:
         raise NoFeasibleDesign(f"{folder} has no feasible design to export")
     of = "among its best" if ranked else "on its front"

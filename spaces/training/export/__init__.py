@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from dse.problem import Problem
-from dse.spaces.catalog.huggingface import read_config
 from dse.study.exports import Exporter, KnownPlan
 
-from .deepspeed import read_deepspeed, write_deepspeed
+from .deepspeed import write_deepspeed
 from .megatron import write_megatron
+from .models import model_row
 from .plain import read_json, write_json
-from .reading import read_megatron, row_of_launch
+from .reading import read_megatron
+from .starting import is_started, read_deepspeed, read_started
 from .torchtitan import read_torchtitan, write_torchtitan
 
 __all__ = ["KEPT", "TARGETS", "model_row", "read_plan"]
@@ -30,7 +30,8 @@ KEPT = ("format", "dispatch")
 
 
 def read_plan(text: str, file: str, problem: Problem) -> KnownPlan:
-    """The plan in a file: a launch line of Megatron-LM, a DeepSpeed or torchtitan configuration, or our own JSON.
+    """The plan in a file: a launch line of Megatron-LM, a configuration of DeepSpeed or torchtitan, a script
+    that starts Megatron-DeepSpeed with one, or our own JSON.
 
     Raises:
         InputError: it is none of them, or cannot be read.
@@ -41,14 +42,4 @@ def read_plan(text: str, file: str, problem: Problem) -> KnownPlan:
         return found if found is not None else read_deepspeed(text, file, problem)
     if file.endswith(".toml") or start.startswith("["):
         return read_torchtitan(text, file, problem)
-    return read_megatron(text, file, problem)
-
-
-def model_row(path: Path) -> Mapping[str, object]:
-    """A model's row of the catalogue from a file: a launch line of Megatron-LM, or a Hugging Face ``config.json``.
-
-    Raises:
-        InputError: the file is neither, or has an architecture that is not known.
-    """
-    row: Mapping[str, object] = read_config(path) if path.suffix == ".json" else row_of_launch(path)
-    return row
+    return (read_started if is_started(text) else read_megatron)(text, file, problem)

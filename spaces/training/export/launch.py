@@ -19,6 +19,7 @@ from .names import (
     MEGATRON_VALUES,
     TORCHRUN,
 )
+from .remarks import read_remark
 from .shell import UNKNOWN, Script, Word, read_script
 
 __all__ = ["Launch", "read_launch"]
@@ -29,7 +30,6 @@ _LAUNCHERS = frozenset(
 _KNOWN = frozenset({name.replace("_", "-") for name in TORCHRUN | DEEPSPEED_LAUNCHER} | _LAUNCHERS)
 _SLURM = re.compile(r"#SBATCH\s+--?(nodes|N|ntasks-per-node|gpus-per-node|gres|ntasks|n)[=\s]+(\S+)")
 _SHORT = {"N": "nodes", "n": "ntasks"}
-_OURS = re.compile(r"#\s*dse:\s*(.*)")
 _HARMLESS = {
     "optimizer-offload-fraction": "1.0",
     "num-distributed-optimizer-instances": "1",
@@ -49,9 +49,12 @@ _TOO_MUCH = 1 << 18
 
 @dataclass
 class Launch:
-    """A launch line. ``ours`` are the values in comments ``# dse: name=value``, with their lines."""
+    """A launch line. ``others`` are the options of the launcher and of Megatron-DeepSpeed, named with dashes; ``ours``
+    are the values in comments ``# dse: name=value``, with their lines.
+    """
 
     flags: Flags
+    others: Flags
     gpus: int | None = None
     gpus_place: str = ""
     ours: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -74,7 +77,7 @@ def read_launch(text: str, file: str) -> Launch:
     nodes = batch.get("nodes", ("", 0))[0]
     known = {"SLURM_NNODES": nodes, "SLURM_JOB_NUM_NODES": nodes} if nodes else {}
     script = read_script(text, file, known)
-    launch = Launch(Flags(file))
+    launch = Launch(Flags(file), Flags(file))
     started = Flags(file)
     for command in script.commands:
         _short_options(command, started)
@@ -121,6 +124,8 @@ def _take(launch: Launch, started: Flags, head: Word, values: list[str]) -> None
         launch.flags.add(Flag(name, tuple(values), head.line))
     elif name in MEGATRON or plain in _KNOWN:
         launch.ignored.append(Flag(name, tuple(values[:1]), head.line).text)
+        if plain in _KNOWN:
+            launch.others.named.setdefault(plain, Flag(plain, tuple(values[:1]), head.line))
     else:
         hint = nearest(name, MEGATRON_SWITCHES | MEGATRON_VALUES | MEGATRON_MANY | MEGATRON)
         if hint.startswith("; did you mean"):
@@ -208,8 +213,5 @@ def _count(launch: Launch, started: Flags, batch: dict[str, tuple[str, int]]) ->
 def _remarks(launch: Launch, script: Script) -> None:
     """What our own comments say: inputs and choices that no argument tells."""
     for comment in script.comments:
-        found = _OURS.match(comment.text)
-        for pair in found.group(1).split() if found else ():
-            name, sign, value = pair.partition("=")
-            if sign and name.isidentifier():
-                launch.ours.setdefault(name, (value.replace("%20", " "), comment.line))
+        for name, value in read_remark(comment.text).items():
+            launch.ours.setdefault(name, (value, comment.line))

@@ -13,15 +13,18 @@ from collections.abc import Iterator
 from dse.study.exports import Plan, Written
 
 from .architecture import model_flags
+from .remarks import remark
+from .rotary import details
 from .shapes import Shape, cannot, cell, flag, text, whole
 
-__all__ = ["SPACE_ONLY", "recompute_modules", "write_megatron"]
+__all__ = ["ATTENTIONS", "recompute_modules", "write_megatron"]
 
 _TARGET = "megatron"
 _SHARDINGS = ("ddp", "distributed-optimizer", "megatron-fsdp")
 _PLACEMENTS = ("tp-cp-dp-pp", "tp-cp-pp-dp")
-SPACE_ONLY = ("model", "hardware", "cluster")
-"""Inputs that no argument tells, so that a comment has them."""
+ATTENTIONS = {"flash3": "fused", "flash": "flash", "unfused": "unfused"}
+"""The values of ``--attention-backend`` by attention kernel: cuDNN's is the one that is always as fast as
+FlashAttention-3, since ``flash`` runs version 2 where 3 is not installed."""
 
 _GPUS_PER_HOST = 8
 
@@ -53,13 +56,16 @@ def write_megatron(plan: Plan) -> Written:
     }
     nodes, each = _nodes(plan, shape.n_gpus)
     lines = ["#!/bin/bash", *_remark(plan, shape)]
+    known, open_ = details(plan.rows["model"])
+    groups["MODEL"] += known
     if (shape.tp > 1 or shape.cp > 1) and text(plan, "sharding", "") != "megatron-fsdp":
         lines += [
             "# Tensor and context parallelism ask for this before Blackwell.",
             "export CUDA_DEVICE_MAX_CONNECTIONS=1",
         ]
     for name, flags in groups.items():
-        lines += [f"{name}_ARGS=(", *(f"  {_argument(*pair)}" for pair in flags), ")"]
+        lines += [f"{name}_ARGS=(", *(f"  {_argument(*pair)}" for pair in flags)]
+        lines += [f"  # {open_}", ")"] if open_ and name == "MODEL" else [")"]
     lines += [
         "# Put your own data, tokenizer, learning rate and checkpoints here.",
         "DATA_ARGS=(--mock-data --tokenizer-type NullTokenizer --train-iters 20 --lr 1e-4)",
@@ -91,18 +97,15 @@ def _nodes(plan: Plan, n_gpus: int) -> tuple[int, int]:
 
 def _remark(plan: Plan, shape: Shape) -> list[str]:
     """What no argument tells, in a comment that ``dse explain --plan`` reads."""
-    told = {name for name in SPACE_ONLY if name in plan.inputs}
-    told |= plan.given - {"n_gpus", "global_batch", "seq_len", "framework", "precision"}
-    if text(plan, "attention", "") == "unfused":
-        told -= {"attention"}
+    told = []
+    if text(plan, "attention", "flash") != "flash":
+        told.append("attention")
     if text(plan, "dispatch", "dropless") == "capacity":
-        told -= {"capacity_factor"}
-    design = []
+        told.append("capacity_factor")
+    untold = []
     if shape.tp == 1:
-        design = [name for name in ("expert_tp", "overlap_tp", "sequence_parallel") if flag(plan, name)]
-    names = [*(name for name in plan.inputs if name in told), *design]
-    pairs = " ".join(f"{name}={plan.texts[name].replace(' ', '%20')}" for name in names)
-    return [f"# dse: {pairs}"] if pairs else []
+        untold = [name for name in ("expert_tp", "overlap_tp", "sequence_parallel") if flag(plan, name)]
+    return remark(plan, told=told, untold=untold)
 
 
 def _check(plan: Plan, shape: Shape) -> None:
@@ -209,8 +212,8 @@ def _training(plan: Plan, shape: Shape) -> Iterator[tuple[str, str]]:
             yield from (("bf16", ""), ("fp4-format", "e2m1"))
         case _:
             yield "bf16", ""
-    if text(plan, "attention", "") == "unfused":
-        yield "attention-backend", "unfused"
+    if backend := ATTENTIONS.get(text(plan, "attention", "")):
+        yield "attention-backend", backend
     yield "optimizer", "adam"
     if text(plan, "optimizer", "adam") == "adam-offload":
         yield "optimizer-cpu-offload", ""

@@ -191,8 +191,9 @@ DEEPSPEED_LAUNCHER = frozenset(
     """
     create-moe-param-group deepspeed deepspeed-activation-checkpointing deepspeed_config disable-moe-token-dropping
     ds-sequence-parallel-size enable-expert-tensor-parallelism exclude hostfile include launcher launcher_args
-    master_addr master_port module moe-expert-parallel-size moe-train-capacity-factor no-pipeline-parallel num_gpus
-    num_nodes topk zero-stage
+    layernorm-epsilon master_addr master_port module moe-expert-parallel-size moe-train-capacity-factor
+    no-pipeline-parallel no-query-key-layer-scaling num-key-value-heads num_gpus num_nodes
+    rotary-position-embeddings-theta topk zero-stage
     """.split()
 )
 """The options of the ``deepspeed`` launcher, and what Megatron-DeepSpeed adds to Megatron's arguments."""

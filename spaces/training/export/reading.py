@@ -19,6 +19,9 @@ __all__ = ["read_megatron", "row_of_launch"]
 
 _FP8 = {"tensorwise": "fp8", "delayed": "fp8", "blockwise": "fp8", "mxfp8": "mxfp8"}
 _NEAREST = 3
+_BACKENDS = {"flash": None, "fused": "flash3", "unfused": "unfused", "local": "unfused", "auto": None}
+"""The attention kernels by ``--attention-backend`` (``AttnBackend`` in ``megatron/core/transformer/enums.py``);
+``flash`` is version 3 of FlashAttention where that is installed, else 2."""
 
 
 def row_of_launch(path: Path) -> dict[str, float]:
@@ -66,8 +69,8 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
     if capacity >= 0:
         inputs["capacity_factor"] = (f"{capacity:.12g}", flags.place("moe-expert-capacity-factor"))
     design = _design(launch, architecture)
-    if launch.flags.value("attention-backend", "auto") in ("unfused", "local"):
-        inputs["attention"] = ("unfused", launch.flags.place("attention-backend"))
+    if (attention := _attention(launch, problem)) is not None:
+        inputs["attention"] = (attention, flags.place("attention-backend"))
     predicted, notes = predicted_format(problem, design["format"][0])
     launch.notes += notes
     design["format"] = (predicted, design["format"][1])
@@ -94,6 +97,24 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
         ),
         assumed=tuple(name for name in ("hardware",) if name in problem.inputs and name not in inputs),
     )
+
+
+def _attention(launch: Launch, problem: Problem) -> str | None:
+    """The attention kernel that a launch line asks for; None where it leaves it open.
+
+    Raises:
+        InputError: Megatron-LM has no such backend.
+    """
+    backend = launch.flags.value("attention-backend", "auto")
+    if backend not in _BACKENDS:
+        raise launch.flags.fault("attention-backend", f"expected one of {', '.join(_BACKENDS)}")
+    set_ = any(name.removeprefix("inputs.") == "attention" for name, _ in problem.overrides)
+    if backend == "flash" and "attention" in problem.inputs and not set_ and "attention" not in launch.ours:
+        launch.notes.append(
+            f"--attention-backend flash is predicted as {problem.inputs['attention'].value}; "
+            "--set attention=flash is FlashAttention-2"
+        )
+    return _BACKENDS[backend]
 
 
 def _undecided(name: str, tp: int) -> bool:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, nearest
 from dse.problem import Problem
 from dse.study.exports import KnownPlan, Plan, Written, row_of
 
+from .flavors import find_flavor, flavor_of, unbuildable
+from .models import model_row
 from .names import TORCHTITAN
+from .remarks import read_remark, remark
 from .shapes import Shape, cannot, cell, flag, text, whole
 
 __all__ = ["read_torchtitan", "write_torchtitan"]
 
 _TARGET = "torchtitan"
-_FLAVORS = {
-    "llama-3-8b": ("llama3", "8B"),
-    "llama-3.1-8b": ("llama3", "8B"),
-    "llama-3-70b": ("llama3", "70B"),
-    "llama-3.1-70b": ("llama3", "70B"),
-    "llama-3.1-405b": ("llama3", "405B"),
-    "deepseek-v3": ("deepseek_v3", "671B"),
-}
 _SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "Interleaved1F1B"}
 _RECOMPUTES = {"none": "none", "selective": "selective", "full": "full"}
 _SHARDINGS = ("ddp", "fsdp2", "fsdp2-resident", "hsdp")
@@ -38,13 +34,24 @@ def write_torchtitan(plan: Plan) -> Written:
     """
     shape = Shape.of(plan)
     _check(plan, shape)
-    name, flavor, notes = _model(plan)
+    found = find_flavor(plan.rows["model"], plan.texts.get("model", ""))
+    notes = (
+        [f"register the flavor {found.flavor!r} of {found.name}; comments have its sizes"]
+        if found.comments
+        else []
+    )
+    if shape.pp > 1 and found.name in ("qwen3", "gpt_oss"):
+        notes.append(f"older versions of torchtitan run {found.name} without pipeline parallelism")
     eight = text(plan, "format", "bf16") == "fp8"
     overlaps = flag(plan, "overlap_tp") and shape.tp > 1
     replicate, shard = _data_parallel(plan, shape)
     sharding = text(plan, "sharding", "fsdp2")
     config: dict[str, dict[str, Any]] = {
-        "model": {"name": name, "flavor": flavor, **({"converters": ["float8"]} if eight else {})},
+        "model": {
+            "name": found.name,
+            "flavor": found.flavor,
+            **({"converters": ["float8"]} if eight else {}),
+        },
         "optimizer": {"name": "AdamW"},
         "training": {
             "local_batch_size": shape.global_batch // shape.dp if shape.pp > 1 else shape.micro_batch,
@@ -85,8 +92,12 @@ def write_torchtitan(plan: Plan) -> Written:
         )
     if eight:
         config["float8"] = {"recipe_name": "tensorwise", "enable_fsdp_float8_all_gather": sharding != "ddp"}
-    comment = f"# {plan.texts.get('model', name)} on {shape.n_gpus} GPUs: torchrun ... torchtitan/train.py --job.config_file THIS\n"
-    return Written(comment + _toml(config), tuple(notes))
+    comments = [
+        f"# {plan.texts.get('model', found.name)} on {shape.n_gpus} GPUs: torchrun ... torchtitan/train.py --job.config_file THIS",
+        *remark(plan),
+        *(f"# {line}" for line in found.comments),
+    ]
+    return Written("\n".join(comments) + "\n" + _toml(config), tuple(notes))
 
 
 def _toml(config: Mapping[str, Mapping[str, Any]]) -> str:
@@ -95,25 +106,6 @@ def _toml(config: Mapping[str, Mapping[str, Any]]) -> str:
     for section, values in config.items():
         lines += ["", f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
     return "\n".join(lines) + "\n"
-
-
-def _model(plan: Plan) -> tuple[str, str, list[str]]:
-    """The model's name and flavor, and what has to be registered first."""
-    row, called = plan.rows["model"], plan.texts.get("model", "")
-    if called in _FLAVORS:
-        return (*_FLAVORS[called], [])
-    like_llama = cell(row, "gated") and not any(
-        cell(row, c)
-        for c in ("layernorm", "out_bias", "qkv_bias", "qk_norm", "experts", "mla", "tied", "window")
-    )
-    if not like_llama:
-        known = ", ".join(dict.fromkeys(name for name, _ in _FLAVORS.values()))
-        raise cannot(_TARGET, plan, "model", f"it has {known} and models of the same layers")
-    sizes = (
-        f"dim={cell(row, 'hidden')}, n_layers={cell(row, 'layers')}, n_heads={cell(row, 'heads')}, "
-        f"n_kv_heads={cell(row, 'kv_heads')}"
-    )
-    return "llama3", called, [f"register the flavor {called!r} of llama3 with {sizes}"]
 
 
 def _data_parallel(plan: Plan, shape: Shape) -> tuple[int, int]:
@@ -137,6 +129,8 @@ def _data_parallel(plan: Plan, shape: Shape) -> tuple[int, int]:
 def _check(plan: Plan, shape: Shape) -> None:
     for name, why in shape.faults():
         raise cannot(_TARGET, plan, name, why)
+    if why := unbuildable(plan.rows["model"]):
+        raise cannot(_TARGET, plan, "model", why)
     for name, known, default in (
         ("sharding", _SHARDINGS, "fsdp2"),
         ("format", ("bf16", "fp8"), "bf16"),
@@ -218,16 +212,11 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
             batch = local * replicate * shard
     if isinstance(batch, int) and batch > 0:
         inputs["global_batch"] = f"{batch}"
-    names = {pair: name for name, pair in _FLAVORS.items()}  # of one flavor, the later model
-    model = (read.get("model", "name", "llama3"), read.get("model", "flavor", ""))
-    if model in names:
-        inputs["model"] = names[model]
-    elif "model" in problem.inputs:
-        notes.append(f"the flavor {model[1]!r} of {model[0]!r} is not in the catalogue")
+    ours, places = _remarks(content, file, problem)
+    inputs.update({name: value for name, value in ours.items() if name not in inputs})
+    row = _read_model(read, inputs, notes, problem)
     design = {**_read_design(read), **_read_sharding(read, replicate, shard)}
     inputs["precision"] = design["format"]
-    chosen = problem.inputs.get("model")
-    row = (chosen and row_of(problem, "model", inputs.get("model", chosen.value))) or {}
     if pp == 1:
         design["micro_batch"] = f"{local}"
     elif design["schedule"] == "interleaved":
@@ -242,7 +231,7 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
     return KnownPlan(
         {name: value for name, value in inputs.items() if name in problem.inputs},
         known,
-        {name: f"{file}: {name}={value}" for name, value in {**inputs, **known}.items()},
+        {name: f"{file}: {name}={value}" for name, value in {**inputs, **known}.items()} | places,
         tuple(read.ignored()),
         tuple(notes),
         needs=tuple(
@@ -250,8 +239,51 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
             for name in ("model", "n_gpus", "global_batch")
             if name in problem.inputs and name not in inputs
         ),
-        assumed=tuple(name for name in ("hardware",) if name in problem.inputs),
+        assumed=tuple(name for name in ("hardware",) if name in problem.inputs and name not in inputs),
     )
+
+
+def _remarks(content: str, file: str, problem: Problem) -> tuple[dict[str, str], dict[str, str]]:
+    """The inputs in our own comments, and where they stand."""
+    found: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for number, line in enumerate(content.splitlines(), start=1):
+        for name, value in read_remark(line).items():
+            if name in problem.inputs and name not in found:
+                found[name] = value
+                places[name] = f"{file}:{number}: {name}={value}"
+    return found, places
+
+
+def _read_model(
+    read: _Config, inputs: dict[str, str], notes: list[str], problem: Problem
+) -> Mapping[str, object]:
+    """The row of the model: that of a comment, else the one of the catalogue with the flavor's architecture.
+
+    Raises:
+        InputError: a comment names a model that the flavor is not.
+    """
+    chosen = problem.inputs.get("model")
+    if chosen is None or chosen.table is None:
+        return {}
+    pair = (str(read.get("model", "name", "llama3")), str(read.get("model", "flavor", "")))
+    if any(name.removeprefix("inputs.") == "model" for name, _ in problem.overrides):
+        return row_of(problem, "model", chosen.value) or {}
+    if "model" in inputs:
+        row = row_of(problem, "model", inputs["model"]) or model_row(Path(inputs["model"]))
+        flavor = find_flavor(row, inputs["model"])
+        if (flavor.name, flavor.flavor) != pair:
+            raise read.fault(
+                "model.flavor", f"{pair[1]!r} of {pair[0]!r} is not {inputs['model']}, as a comment says"
+            )
+        return row
+    for name in problem.graph.tables[chosen.table].axes[0]:  # of one flavor, the later model
+        row = row_of(problem, "model", name) or {}
+        if flavor_of(row) == pair:
+            inputs["model"] = str(name)
+    if "model" not in inputs:
+        notes.append(f"the flavor {pair[1]!r} of {pair[0]!r} is not in the catalogue")
+    return row_of(problem, "model", inputs.get("model", chosen.value)) or {}
 
 
 def _chunks(read: _Config, layers: int, pp: int) -> str:

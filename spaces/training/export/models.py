@@ -1,0 +1,22 @@
+"""Models that the catalogue does not have, as rows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dse.spaces.catalog.huggingface import read_config
+
+from .reading import row_of_launch
+
+__all__ = ["model_row"]
+
+
+def model_row(path: Path) -> Mapping[str, object]:
+    """A model's row of the catalogue from a file: a launch line of Megatron-LM, or a Hugging Face ``config.json``.
+
+    Raises:
+        InputError: the file is neither, or has an architecture that is not known.
+    """
+    row: Mapping[str, object] = read_config(path) if path.suffix == ".json" else row_of_launch(path)
+    return row
