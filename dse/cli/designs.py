@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.cli.designing import active
 from dse.cli.text import GAP, aligned, count, paragraph, width, widths
 from dse.expressions import Value
 from dse.problem import Problem, shown
-from dse.study.result import FrontPoint, Result, design_text, number
+from dse.study.result import FrontPoint, Result, number
 from dse.units import from_base
 
 __all__ = [
     "MOST_ROWS",
+    "active_values",
     "ambitions",
     "assignments",
     "best",
@@ -38,6 +40,11 @@ def assignments(problem: Problem, values: Mapping[str, Value]) -> str:
     units = {d.name: d.unit for d in problem.dimensions}
     texts = ((name, shown(value, units[name])) for name, value in values.items())
     return " ".join(f"{name}='{text}'" if " " in text else f"{name}={text}" for name, text in texts)
+
+
+def active_values(problem: Problem, design: Mapping[str, Value]) -> dict[str, Value]:
+    """The values of the dimensions that are active in a design."""
+    return {d.name: design[d.name] for d in problem.dimensions if active(problem, d, dict(design))}
 
 
 def best(result: Result) -> dict[str, float | None]:
@@ -153,9 +160,13 @@ def _tie_lines(result: Result, points: Sequence[FrontPoint], indent: int) -> lis
 
 
 def _single(result: Result, point: FrontPoint, indent: int, *, ties: bool) -> list[str]:
-    lines = paragraph(design_text(result.problem, point.design), indent=indent)
+    problem = result.problem
+    lines = paragraph(assignments(problem, active_values(problem, point.design)), indent=indent)
+    parts = {part for metric in problem.metrics.values() for part in metric.parts}
     metrics = ", ".join(
-        f"{name} {result.metric_text(name, point.metrics.get(name))}" for name in result.problem.metrics
+        f"{name} {result.metric_text(name, point.metrics.get(name))}"
+        for name in problem.metrics
+        if name not in parts
     )
     lines += paragraph(metrics, indent=indent)
     return [*lines, *(tie_lines(result, point, indent) if ties else [])]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.cli.breakdown import beyond_lines, breakdown_lines, metric_lines
-from dse.cli.designing import active
-from dse.cli.designs import ambitions, assignments, point_lines, tie_lines
+from dse.cli.designs import active_values, ambitions, assignments, point_lines, tie_lines
 from dse.cli.misses import failure_lines
 from dse.cli.near import near_lines
 from dse.cli.proving import epsilon_lines, gap_lines
@@ -135,7 +134,7 @@ def front_lines(
 def best_design_lines(result: Result, point: FrontPoint, *, indent: int) -> list[str]:
     """The best design of one objective, all its metrics, and what those with parts are made of."""
     problem = result.problem
-    shown = {d.name: point.design[d.name] for d in problem.dimensions if active(problem, d, point.design)}
+    shown = active_values(problem, point.design)
     lines = paragraph(assignments(problem, shown), indent=indent)
     if idle := len(point.design) - len(shown):
         lines += paragraph(f"({plural(idle, 'inactive dimension')} left out)", indent=indent + 2)
