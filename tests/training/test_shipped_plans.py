@@ -94,9 +94,9 @@ def test_backends_of_others() -> None:
 
     def read(backend: str) -> KnownPlan:
         extra = "--rotary-base 500000 --use-rope-scaling --rope-scaling-factor 8.0 --norm-epsilon 1e-5"
-        return read_plan(
-            written.replace("backend fused", f"backend {backend} {extra}"), "x.sh", load("training")
-        )
+        text = written.replace("backend fused", f"backend {backend} {extra}")
+        known: KnownPlan = read_plan(text, "x.sh", load("training"))
+        return known
 
     assert "attention" not in read("auto").inputs
     assert "--rotary-base 500000" in read("auto").ignored
