@@ -19,6 +19,9 @@ SIZE_LIMIT = 256 * 1024 * 1024
 REPORTED = 20
 """Findings that are told of one file; more are counted."""
 
+FEW = 3
+"""Missing columns that are told one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -45,6 +48,7 @@ def read_measurements(
     numbers: Collection[str],
     texts: Collection[str] = (),
     least: int = 1,
+    smallest: str = "",
 ) -> Measurements:
     """The rows of a CSV file; a byte-order mark, quoted cells and blank lines are as usual.
 
@@ -54,12 +58,13 @@ def read_measurements(
         numbers: columns that hold a number or nothing.
         texts: words that such a column may hold instead of a number.
         least: the rows that there must be.
+        smallest: what is said besides where columns are missing, such as what the smallest table looks like.
 
     Raises:
         SpaceError: the file cannot be read as such a table; every finding has its line and column.
     """
     reading = _Reading(str(path), numbers, texts)
-    header, rows = reading.header(_text(path), required)
+    header, rows = reading.header(_text(path), required, smallest)
     records = [record for line, cells in rows if (record := reading.record(line, cells, header))]
     if len(records) < least and not reading.found:
         last = rows[-1][0] if rows else 1
@@ -79,7 +84,9 @@ class _Reading:
     def report(self, line: int, column: int, key: str, message: str) -> None:
         self.found.append(Diagnostic(Location(self.file, line, column), key, message))
 
-    def header(self, text: str, required: Collection[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    def header(
+        self, text: str, required: Collection[str], smallest: str
+    ) -> tuple[list[str], list[tuple[int, list[str]]]]:
         """The names of the columns and the rows below them; raises when they are not the expected ones."""
         try:
             rows = list(_rows(text))
@@ -90,15 +97,24 @@ class _Reading:
                 [Diagnostic(Location(self.file, 1, 1), "", "found an empty file, expected column names")]
             )
         names = [cell.strip() for cell in rows[0][1]]
-        for name in dict.fromkeys(required):
-            if name not in names:
-                self.report(1, 1, name, f"found no column {name!r}{_near(name, names)}")
+        self._missing([name for name in dict.fromkeys(required) if name not in names], names, smallest)
         for at, name in enumerate(names):
             if name and name in names[:at]:
                 self.report(1, at + 1, name, "found the column again, expected it once")
         if self.found:
             raise SpaceError(_shortened(self.found, self.file))
         return names, rows[1:]
+
+    def _missing(self, missing: list[str], names: list[str], smallest: str) -> None:
+        """Says which columns are missing: each alone while they are few, and what a table needs."""
+        further = f"\n{smallest}" if smallest else ""
+        if len(missing) > FEW:
+            named = ", ".join(missing)
+            self.report(1, 1, "", f"found the columns {', '.join(names)}; expected also {named}{further}")
+            return
+        for at, name in enumerate(missing):
+            last = further if at + 1 == len(missing) else ""
+            self.report(1, 1, name, f"found no column {name!r}{_near(name, names)}{last}")
 
     def record(self, line: int, cells: list[str], header: list[str]) -> Record | None:
         """One row, or None when it has not the header's length."""

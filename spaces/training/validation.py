@@ -34,6 +34,7 @@ from .measured.tables import (
     repeats_table,
     sweep_table,
 )
+from .measured.told import scored_note
 from .rows import Rows, read_rows
 
 __all__ = ["PUBLISHED", "PUBLISHED_MEMORY", "calibrate", "validate"]
@@ -63,15 +64,16 @@ def validate(request: Validation) -> Report:
         data, memory = None, data
     given = load_given()
     exact = own = predictions = None
+    measured: tuple[Row, ...] = ()
     tables: list[Table] = []
     scores: dict[str, Cell] = {}
     titles = []
     if data is not None:
         rows = read_rows(data)
-        _check_columns(request.by, rows.table)
+        _check_columns(request.by, rows)
         times = predict_times(rows.rows, given)
         rows = _without_unpredicted(rows, times)
-        exact = score(rows.rows, times)
+        measured, exact = rows.rows, score(rows.rows, times)
         tables += time_tables(rows, times, exact, request.by)
         scores |= overall(exact)
         told = {at: predicted_value(rows.rows[at], ends) for at, ends in times.items()}
@@ -85,8 +87,8 @@ def validate(request: Validation) -> Report:
         scores |= _memory_scores(own)
         titles += [] if memory == PUBLISHED_MEMORY else [memory.name]
         predictions = predictions or _memory_predictions(peaks, found)
-    first = summary(exact, own, fit_record())
-    report = [first, *tables] if first.rows else tables
+    first = summary(exact, own, fit_record(), measured)
+    report = [first, *tables] if first.rows or first.notes else tables
     return Report(f"training against {' and '.join(titles)}", tuple(report), scores, predictions)
 
 
@@ -131,10 +133,9 @@ def calibrate(request: Calibration) -> Report:
     rows = _without_unpredicted(rows, predict_times(rows.rows, given))
     usable = [row for row in rows.rows if row.kind == "exact"]
     if len(usable) < ROWS_NEEDED:
-        reasons = "; ".join(f"{count} {reason}" for reason, count in rows.reasons().items())
         raise InputError(
             f"{request.data}: a calibration needs at least {ROWS_NEEDED} dense, fully configured rows, but got "
-            f"{len(usable)} of {len(rows.rows)}" + (f" (skipped: {reasons})" if reasons else "")
+            f"{len(usable)} of {len(rows.rows)}. {scored_note(rows.rows)}"
         )
     from dse.spaces.training import calibration
 
@@ -153,7 +154,7 @@ def calibrate(request: Calibration) -> Report:
             if "_s" in name or "_r" in name
         }
         scores |= {"left_out_apart_macro": held[1].macro_all}
-    tables = [*compared(before, after, held)]
+    tables = [*compared(before, after, held, rows.rows)]
     if held:
         title = "Each source left out of the fit and predicted"
         tables.append(group_table("left_out", title, _worst_first(held[0]), shown=10))
@@ -248,10 +249,12 @@ def _without_unpredicted(rows: Rows, times: Predicted) -> Rows:
     return Rows(rows.table, tuple(kept(at, row) for at, row in enumerate(rows.rows)))
 
 
-def _check_columns(by: Sequence[str], table: Measurements) -> None:
+def _check_columns(by: Sequence[str], rows: Rows) -> None:
+    table = rows.table
+    known = dict.fromkeys((*table.columns, *(name for row in rows.rows[:1] for name in row.cells)))
     for name in by:
-        if name not in table.columns:
-            raise InputError(f"--by: {table.file} has no column {name!r}{nearest(name, table.columns)}")
+        if name not in known:
+            raise InputError(f"--by: {table.file} has no column {name!r}{nearest(name, known)}")
 
 
 def _predictions(table: Measurements, values: Mapping[int, float]) -> Written:

@@ -99,6 +99,9 @@ def test_validate_without_a_usable_row(dse: Dse, tmp_path: Path) -> None:
     ran = dse("validate", "training", "--data", path)
     assert ran.code == 1
     assert "1  - GPU 'Cray-1' is not in the catalogue" in ran.out
+    assert "No row could be predicted, of 1 row. 1: GPU 'Cray-1' is not in the catalogue" in " ".join(
+        ran.out.split()
+    )
 
 
 def test_one_row_can_be_validated_but_not_calibrated(dse: Dse, tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_no_folder_is_said_before_the_fit(dse: Dse, runs: Path, tmp_path: Path) 
     ("text", "message"),
     [
         ("", "1:1: found an empty file, expected column names"),
-        ("source,tpp\n", "1:1: tp: found no column 'tp'; is it 'tpp'?"),
+        ("source,tpp\n", "1:1: found the columns source, tpp; expected also model, system, n_gpus, tp,"),
         (",".join(ROW) + "\n", "1:1: found no rows, expected at least one row"),
         (
             ",".join(ROW) + "\n" + ",".join([*["x"] * 3, "eight", *["1"] * (len(ROW) - 4)]),

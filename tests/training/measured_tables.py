@@ -29,10 +29,10 @@ def write_table(
     path: Path, rows: Sequence[Mapping[str, str]], base: Mapping[str, str] = ROW, without: str = ""
 ) -> Path:
     """Writes rows, each told by how it differs from ``base``, without one of the columns."""
-    columns = [*REQUIRED, *(name for name in base if name not in REQUIRED)]
+    columns = list(dict.fromkeys([*REQUIRED, *base, *(name for row in rows for name in row)]))
     columns = [name for name in columns if name != without]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([{**base, **row}[name] for name in columns] for row in rows)
+        writer.writerows([{**base, **row}.get(name, "") for name in columns] for row in rows)
     return path

@@ -55,7 +55,11 @@ def test_which_peak_a_source_prints(
         ({"model": "gpt/gpt3_15b_8t_release"}, {"runtime": "megatron"}),
         ({"sharding": "DDP", "precision": "fp16"}, {"sharding": "ddp-half"}),
         (
-            {"source": "NVIDIA DGX Cloud recipes", "sharding": "DDP+distributed optimizer"},
+            {
+                "source": "NVIDIA DGX Cloud Benchmarking recipes",
+                "sharding": "DDP+distributed optimizer",
+                "zero_stage": "1",
+            },
             {"sharding": "distributed-optimizer-bf16"},
         ),
     ],

@@ -35,6 +35,8 @@ def command(
 
     The file has one row for each hardware generation; a copy of the space that names it uses it. How it was made
     and its errors are written beside it, as JSON.
+
+    The measurements have the columns that `dse validate --help` names.
     """
     from dse.cli.agreement import find_validation, tell, write
     from dse.errors import InputError

@@ -29,6 +29,10 @@ def command(
 
     Every row is used, told apart (what it leaves open, or why it is doubtful), or skipped with a reason. Exits with 1
     when no row could be predicted.
+
+    For training, a row is one run, and the columns that a table needs are model, system, n_gpus, tp, pp, micro_batch,
+    global_batch, seq_len, sharding, recompute, precision, metric (such as iter_s) and value. Others may state more, such as
+    overlap_dp: the README of the space (spaces/training) lists all with their values.
     """
     from dse.cli.agreement import find_validation, tell, write
     from dse.errors import InputError

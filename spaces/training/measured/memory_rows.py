@@ -19,21 +19,17 @@ from pathlib import Path
 
 from dse.study.measurements import Measurements, Record, read_measurements
 
-from .hardware import Cluster, cluster_of, hardware_of
+from .choices import framework_of, runtime_of
+from .hardware import Cluster, cluster_of, hardware_of, unknown
 from .model import architecture_of
-from .plan import framework_of, read_plan, runtime_of
-from .row import Row
+from .plan import read_plan
+from .row import ARCHITECTURE, CONFIGURATION, REQUIRED, SMALLEST, Row
 
 __all__ = ["FROZEN", "GIB", "MEMORY_KINDS", "MemoryRow", "MemoryRows", "read_memory_rows"]
 
 GIB = 2.0**30
 
 MEMORY_KINDS = ("exact", "mixture", "bounds", "formula", "oom", "skipped")
-
-REQUIRED = (
-    "source system n_gpus model layers hidden ffn heads kv_heads head_dim vocab seq_len global_batch micro_batch tp pp vpp "
-    "cp ep dp zero_stage sharding recompute seq_parallel precision activation metric value"
-).split()
 
 NUMBERS = (
     "n_gpus params_B layers hidden ffn heads kv_heads head_dim global_batch micro_batch tp pp vpp cp ep dp zero_stage "
@@ -48,8 +44,16 @@ MEASURED = {
 """Metrics, the peak that each is, and the bytes of its unit; a card's "GB" as tools print them are 2^30 bytes."""
 
 PRINTED = (
-    ("litgpt", "peak_mem_gb", ("allocated", 1e9)),  # max_memory_allocated / 1e9 (litgpt/finetune)
-    ("dgx cloud", "peak_mem_gib", ("reserved", GIB)),  # NeMo logs max_memory_reserved
+    (
+        "litgpt resource tables",
+        "peak_mem_gb",
+        ("allocated", 1e9),
+    ),  # max_memory_allocated / 1e9 (litgpt/finetune)
+    (
+        "nvidia dgx cloud benchmarking recipes",
+        "peak_mem_gib",
+        ("reserved", GIB),
+    ),  # NeMo logs max_memory_reserved
 )
 """What a source's metric is, where its name does not tell: source, metric, and the peak with its unit."""
 
@@ -111,8 +115,17 @@ def read_memory_rows(path: Path) -> MemoryRows:
     Raises:
         SpaceError: the file is no such table; every finding has its line and column.
     """
-    table = read_measurements(path, required=REQUIRED, numbers=NUMBERS, texts=("OOM", "oom"))
-    return MemoryRows(table, tuple(_row(record) for record in table.records))
+    table = read_measurements(
+        path, required=REQUIRED, numbers=NUMBERS, texts=("OOM", "oom"), smallest=SMALLEST
+    )
+    return MemoryRows(table, tuple(_row(_whole(record, path.stem)) for record in table.records))
+
+
+def _whole(record: Record, file: str) -> Record:
+    """The row with the columns that a table leaves out; without a source, the file is it."""
+    cells = {**dict.fromkeys((*ARCHITECTURE, *CONFIGURATION), ""), **record.cells}
+    cells["source"] = cells["source"] or file
+    return Record(record.line, cells, {**dict.fromkeys(NUMBERS, math.nan), **record.numbers})
 
 
 def _row(record: Record) -> MemoryRow:
@@ -162,7 +175,7 @@ def _target(cells: Mapping[str, str], oom: bool) -> tuple[str, float]:
     metric, source = cells["metric"], cells.get("source", "").casefold()
     target, unit = MEASURED.get(metric, ("device", GIB) if oom else ("", GIB))
     for name, figure, known in PRINTED:
-        if name in source and figure == metric:
+        if name == source.strip() and figure == metric:
             target, unit = known
     return "allocated" if "max_memory_allocated" in cells.get("notes", "") else target, unit
 
@@ -173,7 +186,7 @@ def _run(
     """The row's run with its plans, or why there is none."""
     hardware = hardware_of(cells["system"])
     if not hardware:
-        return None, f"GPU {cells['system']!r} is not in the catalogue"
+        return None, unknown(cells["system"])
     for pattern, reason in NOT_MODELLED:
         if re.search(pattern, cells["model"].casefold()):
             return None, reason

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
@@ -32,8 +33,13 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     known = catalogued(cells["model"])
     if known and not reason and all(math.isnan(number) for number in given.values()):
         return dict(known), ""
-    if missing or reason:
-        return {}, reason or f"architecture not stated ({', '.join(missing)})"
+    if known and missing and all(math.isnan(given[name]) or given[name] == known[name] for name in given):
+        given |= {name: known[name] for name in given}
+        missing = []
+    if reason:
+        return {}, reason
+    if missing:
+        return {}, _unstated(cells["model"], missing)
     if wrong := [name for name, count in given.items() if not _is_count(count)]:
         return {}, f"architecture has counts that cannot be ({', '.join(wrong)})"
     model = dict.fromkeys(MODEL_COUNTS, 0.0)
@@ -51,6 +57,15 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     if model["experts"]:
         model |= {"router_bias": model["sinks"], "expert_bias": model["sinks"]}
     return model, ""
+
+
+def _unstated(name: str, missing: Sequence[str]) -> str:
+    """Why a model that is not of the catalogue cannot be had; a near miss of a name is told."""
+    reason = f"architecture not stated ({', '.join(missing)})"
+    near = (
+        get_close_matches(name.casefold(), _names(), n=1, cutoff=0.8) if len(missing) == len(_NEEDED) else ()
+    )
+    return f"model {name!r} is not in the catalogue; did you mean {near[0]!r}? {reason}" if near else reason
 
 
 def experts_of(text: str) -> tuple[dict[str, float], str]:
@@ -80,19 +95,31 @@ def _is_count(number: float) -> bool:
 
 
 def catalogued(name: str) -> Mapping[str, float]:
-    """The catalogue's model of that name, written as may be (``Qwen3_30B_a3B``, ``DeepSeek V3 671B``); else nothing."""
-    plain = re.sub(r"[^a-z0-9]", "", name.casefold())
-    models = _catalogue()
-    return models.get(plain) or models.get(re.sub(r"(?<=v\d)\d+b$", "", plain), {})
+    """The catalogue's model of that name, written as may be (``Qwen3_30B_a3B``, ``DeepSeek V3 671B``,
+    ``meta-llama/Llama-3.1-70B-Instruct``); else nothing.
+    """
+    plain, models = _plain(name), _catalogue()
+    short = re.sub(r"(instruct|base|hf|chat)$", "", _plain(name.rpartition("/")[2]))
+    return models.get(plain) or models.get(short) or models.get(re.sub(r"(?<=v\d)\d+b$", "", plain), {})
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+@cache
+def _rows() -> tuple[dict[str, str], ...]:
+    text = files("dse.spaces.catalog").joinpath("models.csv").read_text(encoding="utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(row["model"] for row in _rows())
 
 
 @cache
 def _catalogue() -> dict[str, Mapping[str, float]]:
-    text = files("dse.spaces.catalog").joinpath("models.csv").read_text(encoding="utf-8")
-    return {
-        re.sub(r"[^a-z0-9]", "", row["model"]): {name: float(row[name]) for name in MODEL_COUNTS}
-        for row in csv.DictReader(text.splitlines())
-    }
+    return {_plain(row["model"]): {name: float(row[name]) for name in MODEL_COUNTS} for row in _rows()}
 
 
 LATENT = ("mla", "q_lora", "kv_lora", "rope_dim", "nope_dim", "value_dim")

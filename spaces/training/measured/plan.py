@@ -10,28 +10,26 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["Plan", "Reading", "attention_of", "framework_of", "read_plan", "runtime_of"]
+from .choices import (
+    Unknown,
+    attention_of,
+    flag_of,
+    formats_of,
+    framework_of,
+    named,
+    overlaps_dp,
+    recomputes_of,
+    runtime_of,
+    sharding_of,
+)
+
+__all__ = ["Plan", "Reading", "read_plan"]
 
 Plan: TypeAlias = dict[str, float | bool | str]
 """The dimensions of the space by name: numbers, flags and names of table rows, and ``dp``."""
-
-FORMATS = {
-    "bf16": "bf16", "amp_bf16": "bf16", "bf16-true": "bf16", "fp16": "fp16", "fp8": "fp8", "amp_fp8": "fp8",
-    "fp8-cs": "fp8", "fp8+bf16": "fp8", "fp8+fp32": "fp8", "mxfp8": "mxfp8", "fp8-mx": "mxfp8", "nvfp4": "nvfp4",
-}  # fmt: skip
-"""What sources call a number format, and the space's name of it."""
-
-RECOMPUTES = {
-    "none": "none",
-    "full": "full",
-    "selective": "attention",
-    "attention": "attention",
-    "mlp": "mlp",
-}
-"""Megatron's default "selective" recomputes the core attention."""
 
 LONGEST = 2.0**24
 """Tokens of a sequence that the space takes."""
@@ -42,34 +40,28 @@ LAYOUTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The plans that a row allows: one when it states everything. ``open`` says what it leaves open."""
+    """The plans that a row allows: one when it states everything. ``open`` says what it leaves open, ``assumed`` what
+    it does not state and was decided by rule, where that matters.
+    """
 
     plans: tuple[Plan, ...] = ()
     jobs: tuple[dict[str, float], ...] = ()
     open: str = ""
     reason: str = ""
-
-
-def framework_of(cells: Mapping[str, str]) -> str:
-    """``megatron``, ``deepspeed`` or ``torchtitan`` (PyTorch's own FSDP), whichever a row's run belongs to."""
-    told = cells.get("sharding", "").casefold()
-    source = cells.get("source", "").casefold()
-    if "megatron-deepspeed" in told or "zero" in told or "deepspeed" in told or "internevo" in source:
-        return "deepspeed"
-    if "megatron" in told or "optimizer" in told or told == "ddp":
-        return "megatron"
-    if "fsdp" in told:
-        return "megatron" if "megatron" in source else "torchtitan"
-    return "megatron"
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_plan(cells: Mapping[str, str], numbers: Mapping[str, float], model: Mapping[str, float]) -> Reading:
     """Every plan that a row allows, with its job, or why there is none."""
+    try:
+        return _read(cells, numbers, model)
+    except Unknown as unknown:
+        return Reading(reason=str(unknown))
+
+
+def _read(cells: Mapping[str, str], numbers: Mapping[str, float], model: Mapping[str, float]) -> Reading:
     if re.search(r"\blora\b|\badapter\b|bnb\.|inference", _words(cells)):
         return Reading(reason="LoRA, adapter, quantized or inference run")
-    forms = _formats(cells["precision"])
-    if not forms:
-        return Reading(reason=f"precision {cells['precision']!r} is none of the space's")
     seq_len, n_gpus = numbers["seq_len"], numbers["n_gpus"]
     if not n_gpus > 0:
         return Reading(reason="GPU count not stated")
@@ -77,45 +69,26 @@ def read_plan(cells: Mapping[str, str], numbers: Mapping[str, float], model: Map
         return Reading(reason="sequence length not stated")
     if seq_len % 1 or seq_len > LONGEST:
         return Reading(reason=f"sequence length {seq_len:g} is no whole number up to 2^24")
-    recomputes, unspecified = _recomputes(cells)
-    if not recomputes:
-        return Reading(reason=f"recomputation {cells['recompute']!r} is none of the space's")
+    forms, (recomputes, unspecified) = formats_of(cells["precision"]), recomputes_of(cells)
     layouts, missing = _layouts(numbers, model)
     if not layouts:
         return Reading(reason=missing)
     opened = list(filter(None, (missing, unspecified, "precision" if len(forms) > 1 else "")))
     plans = []
     jobs = []
+    assumed: dict[str, str] = {}
     for layout, recompute, form in itertools.product(layouts, recomputes, forms):
-        plan = _plan(cells, layout, model)
+        plan, taken = _plan(cells, layout, model)
+        assumed = taken | assumed
         plan |= {"recompute": recompute, "recompute_block": 1.0, "format": form}
         plans.append(plan)
         jobs.append({"n_gpus": n_gpus, "global_batch": layout["global_batch"], "seq_len": seq_len})
-    return Reading(tuple(plans), tuple(jobs), " and ".join(opened) and f"{' and '.join(opened)} unspecified")
+    told = " and ".join(opened) and f"{' and '.join(opened)} unspecified"
+    return Reading(tuple(plans), tuple(jobs), told, assumed=assumed)
 
 
 def _words(cells: Mapping[str, str]) -> str:
     return f"{cells['model']} {cells['precision']} {cells.get('notes', '').partition(';')[0]}".casefold()
-
-
-def _formats(precision: str) -> tuple[str, ...]:
-    """The space's name of a number format; two where a cell says ``unspecified (bf16 or fp8)``."""
-    folded = precision.strip().casefold()
-    if either := re.fullmatch(r"unspecified \((\w+) or (\w+)\)", folded):
-        found = tuple(FORMATS.get(word, "") for word in either.groups())
-        return found if all(found) else ()
-    known = FORMATS.get(folded) or FORMATS.get(folded.partition(" ")[0])
-    return (known,) if known else ()
-
-
-def _recomputes(cells: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    told = cells["recompute"].casefold()
-    if told in {"", "unspecified"}:
-        return ("none", "full"), "recomputation"
-    if "recompute" in (note := cells.get("notes", "")) and "are assumptions" in note:
-        return ("none", "full"), "recomputation"
-    known = RECOMPUTES.get(told)
-    return ((known,) if known else ()), ""
 
 
 def _layouts(
@@ -177,17 +150,32 @@ def _open_layouts(
         }  # fmt: skip
 
 
-def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[str, float]) -> Plan:
-    framework = framework_of(cells)
+SCHEDULES = ("1f1b", "interleaved", "gpipe", "zb-h1", "dualpipe")
+PLACEMENTS = ("tp-cp-dp-pp", "tp-cp-pp-dp", "tp-dp-cp-pp", "tp-pp-cp-dp")
+EDGES = ("even", "embedding", "loss", "both")
+
+
+def _plan(
+    cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[str, float]
+) -> tuple[Plan, dict[str, str]]:
+    """The plan of one layout, and what of it was assumed."""
     tp, pp, cp, vpp = (layout[name] for name in ("tp", "pp", "cp", "vpp"))
-    sharding, group = _sharding(cells, framework, layout)
-    modern = _is_modern(cells)
-    return {
-        "framework": framework,
+    ranks = layout["dp"] * cp
+    sharding, group, stated = sharding_of(cells, ranks)
+    attention, seen = attention_of(cells)
+    sequence = flag_of(cells, "seq_parallel")
+    dp, along_tp = flag_of(cells, "overlap_dp"), flag_of(cells, "overlap_tp")
+    edges = named(cells, "edges", EDGES) or _edges(model["layers"], pp * (vpp if pp > 1 else 1))
+    schedule = named(cells, "schedule", SCHEDULES) or ("interleaved" if vpp > 1 else "1f1b")
+    placement = named(cells, "placement", PLACEMENTS) or "tp-cp-dp-pp"
+    if pp > 1 and (schedule == "interleaved") != (vpp > 1):
+        raise Unknown(f"schedule {schedule!r} with vpp {vpp:g}: interleaved is what has more than 1")
+    plan: Plan = {
+        "framework": framework_of(cells),
         "tp": tp, "pp": pp, "cp": cp, "ep": layout["ep"], "dp": layout["dp"],
         "micro_batch": layout["micro_batch"],
-        "sequence_parallel": cells.get("seq_parallel", "").casefold() == "yes" and tp > 1,
-        "schedule": "interleaved" if pp > 1 and vpp > 1 else "1f1b",
+        "sequence_parallel": bool(sequence) and tp > 1,
+        "schedule": schedule if pp > 1 else "1f1b",
         "chunks": vpp if pp > 1 else 1.0,
         "cp_kind": "ring",
         "expert_tp": False,
@@ -195,42 +183,21 @@ def _plan(cells: Mapping[str, str], layout: Mapping[str, float], model: Mapping[
         "sharding": sharding,
         "shard_group": group,
         "optimizer": "adam",
-        "attention": attention_of(cells),
+        "attention": attention,
         "runtime": runtime_of(cells),
-        "placement": "tp-cp-dp-pp",
-        "overlap_dp": modern or sharding.startswith(("fsdp", "hsdp")),
-        "overlap_tp": modern and tp > 1,
-        "edges": _edges(model["layers"], pp * (vpp if pp > 1 else 1)) if pp > 1 else "even",
+        "placement": placement,
+        "overlap_dp": overlaps_dp(sharding) if dp is None else dp,
+        "overlap_tp": tp > 1 and (bool(sequence) if along_tp is None else along_tp),
+        "edges": edges if pp > 1 else "even",
     }  # fmt: skip
-
-
-def runtime_of(cells: Mapping[str, str]) -> str:
-    """The row of the memory constants that a run belongs to: what its framework keeps beside the plan."""
-    source = cells.get("source", "").casefold()
-    if "internevo" in source:
-        return "internevo"
-    if "llm-foundry" in source or "litgpt" in source:
-        return "fsdp"
-    return framework_of(cells)
-
-
-def attention_of(cells: Mapping[str, str]) -> str:
-    """The attention kernel: ``unfused`` keeps s x s scores, ``flash`` is FlashAttention-2, ``flash3`` later ones.
-
-    What the notes say, else the era: fp16 runs had none, and recipes of NVIDIA's take cuDNN's.
-    """
-    notes, source = cells.get("notes", "").casefold(), cells.get("source", "").casefold()
-    fused = "flash" in notes
-    old = cells["precision"] == "fp16" or "attention-backend=unfused" in notes or "impl=local" in notes
-    if old and not fused:
-        return "unfused"
-    return "flash" if fused or "internevo" in source else "flash3"
-
-
-def _is_modern(cells: Mapping[str, str]) -> bool:
-    """Whether communication is overlapped by default: NeMo and Megatron-Core recipes, and InternEvo's optimizer."""
-    source = cells.get("source", "").casefold()
-    return any(word in source for word in ("nemo", "bridge", "dgx cloud", "internevo", "torchtitan"))
+    assumed = {} if stated or ranks == 1 else {"sharding": sharding}
+    if dp is None and ranks > 1:
+        assumed["overlap_dp"] = "on" if plan["overlap_dp"] else "off"
+    if along_tp is None and tp > 1:
+        assumed["overlap_tp"] = "on" if plan["overlap_tp"] else "off"
+    if sequence is None and tp > 1:
+        assumed["seq_parallel"] = "off"
+    return plan, assumed if seen else assumed | {"attention": attention}
 
 
 def _edges(layers: float, parts: float) -> str:
@@ -240,34 +207,3 @@ def _edges(layers: float, parts: float) -> str:
     if not (layers + 2) % parts:
         return "both"
     return "loss" if not (layers + 1) % parts else "even"
-
-
-def _sharding(cells: Mapping[str, str], framework: str, layout: Mapping[str, float]) -> tuple[str, float]:
-    """The sharding row of the space, and the ranks that share one copy of the states (0 for all of them)."""
-    told, stage = cells.get("sharding", "").casefold(), cells.get("zero_stage", "").partition(".")[0]
-    ranks = layout["dp"] * layout["cp"]
-    stated = re.search(r"group=(\d+)|over (\d+) ranks", told)
-    group = float(stated.group(1) or stated.group(2)) if stated else 0.0
-    group = group if 0 < group < ranks else 0.0
-    if "megatron-fsdp" in told or ("fsdp" in told and framework == "megatron"):
-        return "megatron-fsdp", group
-    if "fsdp" in told:
-        half = "pure" in cells["precision"].casefold()  # gradients are reduced in two bytes
-        if "grad_op" in told or stage == "2":
-            return ("fsdp-half-resident" if half else "fsdp2-resident"), group
-        return ("hsdp" if group else "fsdp-half" if half else "fsdp2"), group
-    if "distributed optimizer" in told:
-        # NeMo's recipes reduce gradients in two bytes (dgxc-benchmarking logs: 41.2 GiB between steps)
-        half = "dgx cloud" in cells.get("source", "").casefold()
-        return ("distributed-optimizer-bf16" if half else "distributed-optimizer"), group
-    if framework == "deepspeed":
-        name = f"zero{stage or '0'}"
-        broadcasts = name == "zero1" and "internevo" in cells.get("source", "").casefold()
-        return ("zero1-broadcast" if broadcasts else name), group
-    if not told and not stage:
-        return "distributed-optimizer", 0.0
-    if stage in {"", "0"}:
-        return (
-            "ddp-half" if cells["precision"] == "fp16" else "ddp"
-        ), group  # fp16 gradients were reduced as such
-    return ("distributed-optimizer" if stage == "1" else "megatron-fsdp"), group

@@ -10,33 +10,40 @@ from .hardware import Cluster
 from .plan import Plan
 from .target import Target
 
-__all__ = ["ARCHITECTURE", "CONFIGURATION", "PLAN", "Row"]
+__all__ = ["ARCHITECTURE", "CONFIGURATION", "PLAN", "REQUIRED", "SMALLEST", "Row"]
+
+REQUIRED = (
+    "model system n_gpus tp pp micro_batch global_batch seq_len sharding recompute precision metric value"
+).split()
+"""The columns that a table must have; README.md says what they mean, and what others there may be."""
+
+SMALLEST = (
+    f"The smallest table: {','.join(REQUIRED)}\n"
+    "llama-3.1-8b,h100-sxm,64,1,1,1,128,8192,fsdp2,none,bf16,iter_s,2.4\n"
+    "The README of the training space lists all columns and their values."
+)
+"""What is said where columns are missing; a table of memory has its own metrics."""
 
 ARCHITECTURE = ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab", "activation", "moe")
 CONFIGURATION = (
     "source", "system", "n_gpus", "model", *ARCHITECTURE, "seq_len", "global_batch", "micro_batch", "tp", "pp", "vpp",
-    "cp", "ep", "dp", "zero_stage", "sharding", "recompute", "seq_parallel", "precision", "metric",
+    "cp", "ep", "dp", "zero_stage", "sharding", "recompute", "seq_parallel", "precision", "metric", "framework",
+    "overlap_dp", "overlap_tp", "attention", "schedule", "placement", "edges",
 )  # fmt: skip
 """The columns in which two identical runs agree."""
 
 PLAN = (
-    "micro_batch",
-    "tp",
-    "pp",
-    "vpp",
-    "cp",
-    "ep",
-    "dp",
-    "zero_stage",
-    "sharding",
-    "recompute",
-    "seq_parallel",
-)
+    "micro_batch", "tp", "pp", "vpp", "cp", "ep", "dp", "zero_stage", "sharding", "recompute", "seq_parallel", "overlap_dp",
+    "overlap_tp", "schedule", "placement", "edges",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured run; see :mod:`dse.spaces.training.rows` for ``kind``. ``plans`` and ``jobs`` run in parallel."""
+    """One measured run; see :mod:`dse.spaces.training.rows` for ``kind``. ``plans`` and ``jobs`` run in parallel.
+
+    ``assumed``: what the row does not state and was decided by rule, where that matters, and how.
+    """
 
     line: int
     cells: Mapping[str, str]
@@ -49,6 +56,7 @@ class Row:
     plans: tuple[Plan, ...] = ()
     jobs: tuple[Mapping[str, float], ...] = ()
     target: Target | None = None
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def group(self) -> tuple[str, str, str]:

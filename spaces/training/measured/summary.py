@@ -11,6 +11,7 @@ from .fitted import Fitted
 from .memory_scores import LARGE, MemoryScores, absolute, relative
 from .row import Row
 from .scores import NOISE, Scores
+from .told import assumed_notes, scored_note
 
 __all__ = ["compared", "efficiencies", "noise_note", "overall", "summary", "unused", "used_and_not"]
 
@@ -52,20 +53,22 @@ def noise_note(scores: Scores) -> list[str]:
     return [f"Shown but not in macro figures and medians, by the rule that {rule}: {told}. With it: {whole}."]
 
 
-def summary(times: Scores | None, memory: MemoryScores | None, record: Fitted | None) -> Table:
+def summary(
+    times: Scores | None, memory: MemoryScores | None, record: Fitted | None, rows: Sequence[Row] = ()
+) -> Table:
     """The first table of a validation: figures of this table, and beside them those of sources left out of the fit."""
-    rows: list[tuple[Cell, ...]] = []
-    notes: list[str] = []
+    cells: list[tuple[Cell, ...]] = []
+    notes = [scored_note(rows), *assumed_notes(rows)] if rows else []
     seen = record is not None and times is not None and bool(set(times.sources) & set(record.in_sample))
     if times and times.runs:
-        rows += _time_rows(times, record)
+        cells += _time_rows(times, record)
         notes += [_counted(times), _provenance(times, record), *noise_note(times)]
     if memory:
-        rows += _memory_rows(memory)
+        cells += _memory_rows(memory)
     if not seen:  # figures of a fit's own sources say nothing of others
-        rows = [(here, figure) for here, _, figure in rows]
+        cells = [(here, figure) for here, _, figure in cells]
     columns = (("here", "value"), *([("left_out", "value")] if seen else []), ("figure", "text"))
-    return Table("summary", "Summary", columns, tuple(rows), tuple(notes))
+    return Table("summary", "Summary", columns, tuple(cells), tuple(notes))
 
 
 def _time_rows(times: Scores, record: Fitted | None) -> list[tuple[Cell, ...]]:
@@ -120,7 +123,7 @@ def _counted(times: Scores) -> str:
     rows = sum(len(run.members) for run in times.runs)
     return (
         f"{rows:,} rows, {len(times.runs):,} configurations, {len(times.groups)} groups of (model, system), "
-        f"{len(times.sources)} sources. Errors are relative to the measured figure in its own unit; macro is the mean "
+        f"{len(times.sources)} source{'' if len(times.sources) == 1 else 's'}. Errors are relative to the measured figure in its own unit; macro is the mean "
         "over sources of each source's mean over its groups."
     )
 
@@ -141,7 +144,7 @@ def _provenance(times: Scores, record: Fitted | None) -> str:
 
 
 def compared(
-    before: Scores, after: Scores, held: tuple[Scores, Scores, Scores] | None
+    before: Scores, after: Scores, held: tuple[Scores, Scores, Scores] | None, measured: Sequence[Row] = ()
 ) -> tuple[Table, Table]:
     """Figures with the shipped efficiencies, with the fitted ones, and of sources that were left out of the fit."""
     tried = [("before", before), ("after", after), *([("left_out", held[0])] if held else [])]
@@ -164,9 +167,10 @@ def compared(
     names = [name for name, _ in tried]
     errors = (*((name, "percent") for name in names), ("figure", "text"))
     numbers = (*((name, "number") for name in names), ("sweeps", "text"))
+    notes = [scored_note(measured), *assumed_notes(measured)] if measured else []
     title = "Mean errors; of a source, the mean over its groups"
     return (
-        Table("calibration", title, errors, tuple(rows), tuple(noise_note(after))),
+        Table("calibration", title, errors, tuple(rows), (*notes, *noise_note(after))),
         Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
     )
 

@@ -14,10 +14,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Target", "iteration_flops", "target_of"]
+__all__ = ["METRICS", "Target", "metric_of", "iteration_flops", "target_of"]
 
 ORDER = ("iter_s", "iter_s_median", "tokens_s_gpu", "tokens_s", "tflops_per_gpu", "mfu", "hfu")
 """The figures that give a time, the most direct first."""
+
+TIMES = ("iter_s", "iter_s_median")
+
+METRICS = (*ORDER[:1], *ORDER[2:])
+"""The figures that are told as those accepted."""
+
+SAME = {
+    "iteration_time": "iter_s", "iteration_time_s": "iter_s", "iter_time": "iter_s", "iter_time_s": "iter_s",
+    "step_time": "iter_s", "step_time_s": "iter_s", "tokens_per_s": "tokens_s", "tokens_per_second": "tokens_s",
+    "tokens_per_s_gpu": "tokens_s_gpu", "tokens_per_second_per_gpu": "tokens_s_gpu", "tokens_s_per_gpu": "tokens_s_gpu",
+    "tflops_gpu": "tflops_per_gpu", "tflops_s_gpu": "tflops_per_gpu",
+}  # fmt: skip
+"""Other names of the same figures."""
+
+
+def metric_of(text: str) -> str:
+    """The figure of that name, in the table's own spelling."""
+    return SAME.get(text.casefold(), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +66,22 @@ def target_of(
 
     ``job`` gives ``n_gpus``, ``global_batch`` and ``seq_len``.
     """
-    value, metric = numbers.get("value", math.nan), cells["metric"]
+    value, metric = numbers.get("value", math.nan), metric_of(cells["metric"])
     if math.isnan(value):
         return None, "no value"
     if value <= 0:
         return None, "value is not above 0"
     scale = _scale(metric, cells, numbers, model, job)
     if scale is None:
-        return None, f"metric {metric!r} is no time or rate of a training step"
+        return (
+            None,
+            f"metric {metric!r} is no time or rate of a training step; accepted: {', '.join(METRICS)}",
+        )
     if math.isnan(scale):
         return None, f"metric {metric!r} needs peak_tflops_used, which is empty"
     best = value_of = None
     for name, amount in (("metric", "value"), ("metric2", "value2"), ("metric3", "value3")):
-        figure = cells.get(name, "")
+        figure = metric_of(cells.get(name, ""))
         if figure in ORDER and not math.isnan(numbers.get(amount, math.nan)) and numbers[amount] > 0:
             rank = ORDER.index(figure)
             if best is None or rank < best:
@@ -68,11 +89,11 @@ def target_of(
     assert value_of is not None  # the first metric is one of them
     figure, amount_of = value_of
     own = _scale(figure, cells, numbers, model, job)
-    rate = not figure.startswith("iter_s")
+    rate = figure not in TIMES
     seconds = amount_of if not rate else (own or math.nan) / amount_of
     if math.isnan(seconds):
         seconds = scale / value
-    return Target(seconds, value, scale, is_rate=not metric.startswith("iter_s")), ""
+    return Target(seconds, value, scale, is_rate=metric not in TIMES), ""
 
 
 def _scale(
@@ -84,7 +105,7 @@ def _scale(
 ) -> float | None:
     """What ``value * seconds`` is for a rate (1 for a time); None for a metric that is no rate."""
     tokens = job["global_batch"] * job["seq_len"]
-    if metric.startswith("iter_s"):
+    if metric in TIMES:
         return 1.0
     if metric == "tokens_s":
         return tokens

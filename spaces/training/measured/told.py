@@ -1,0 +1,83 @@
+"""Lines that are always told of a table: how many rows are not scored and why, and what was assumed of the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from .row import Row
+
+__all__ = ["assumed_notes", "scored_note"]
+
+REASONS = 3
+"""Reasons that are told in a line; the table of rows has all."""
+
+MEANINGS = {
+    "skipped": "cannot be predicted",
+    "bounds": "leave something open",
+    "mixture": "are mixtures of experts",
+    "flagged": "are flagged",
+}
+"""Why rows are not scored, by kind."""
+
+ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "overlap_dp": (
+        "Overlap of DP",
+        {"on": ", for distributed optimizer, FSDP and InternEvo", "off": ", for DDP and DeepSpeed's ZeRO"},
+    ),
+    "overlap_tp": (
+        "Overlap of TP",
+        {"on": ", with sequence parallelism", "off": ", without sequence parallelism"},
+    ),
+    "seq_parallel": ("Sequence parallelism", {}),
+    "sharding": ("Sharding", {}),
+    "attention": ("The attention kernel", {"unfused": ", for fp16", "flash": ", for InternEvo"}),
+    "system": ("The exact product of the GPU", {}),
+}
+"""What may be assumed, by column: what it is called, and by which rule each value is taken."""
+
+
+def scored_note(rows: Sequence[Row]) -> str:
+    """How many rows are scored, how many are not, and why."""
+    kinds = Counter(row.kind for row in rows)
+    reasons = {
+        kind: _shown(Counter(row.reason for row in rows if row.kind == kind and row.reason))
+        for kind in MEANINGS
+    }
+    if kinds["skipped"] == len(rows):
+        return f"No row could be predicted, of {_rows(len(rows))}. {reasons['skipped']}."
+    told = [
+        f"{kinds[kind]:,} {meaning}" + (f" ({reasons[kind]})" if reasons[kind] else "")
+        for kind, meaning in MEANINGS.items()
+        if kinds[kind]
+    ]
+    first = f"{kinds['exact']:,} of {_rows(len(rows))} scored"
+    away = f", {len(rows) - kinds['exact']:,} not: {'; '.join(told)}" if told else ""
+    return f"{first}{away}."
+
+
+def _shown(reasons: Counter[str]) -> str:
+    """The most frequent reasons, with their counts."""
+    shown = [f"{count:,}: {reason}" for reason, count in reasons.most_common(REASONS)]
+    more = len(reasons) - len(shown)
+    return "; ".join([*shown, *([f"and {more} more reason{'' if more == 1 else 's'} below"] if more else [])])
+
+
+def assumed_notes(rows: Iterable[Row]) -> list[str]:
+    """What predicted rows do not state and was assumed by rule, one line for each column, where it matters."""
+    predicted = [row for row in rows if row.plans and row.kind != "skipped"]
+    notes = []
+    for name, (what, whose) in ASSUMED.items():
+        found = Counter(row.assumed[name] for row in predicted if name in row.assumed)
+        if not found:
+            continue
+        each = ", ".join(
+            f"{value}{'' if len(found) == 1 else f' in {count:,}'}{whose.get(value, '')}"
+            for value, count in found.most_common()
+        )
+        notes.append(f"{what} is not stated in {_rows(found.total())}: assumed {each} (column {name}).")
+    return notes
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
