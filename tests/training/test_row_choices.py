@@ -10,6 +10,7 @@ import pytest
 
 from dse.spaces.training.measured.choices import SOURCES, TWO_BYTE_GRADIENTS
 from dse.spaces.training.measured.row import SMALLEST, Row
+from dse.spaces.training.measured.told import assumed_notes, scored_note
 from dse.spaces.training.rows import Rows, read_rows
 from dse.spaces.training.validation import PUBLISHED
 from tests.training.measured_tables import write_table
@@ -105,6 +106,47 @@ def test_what_is_assumed_is_told_where_it_matters(read: Read) -> None:
     assert one(read(open_cells)).assumed == {
         "sharding": "distributed-optimizer", "seq_parallel": "off", "system": "A100 as a100-sxm-80",
     }  # fmt: skip
+
+
+def test_what_is_known_from_a_published_source_is_told(read: Read) -> None:
+    cells = {"source": "InternEvo training performance", "zero_stage": "1", "sharding": "ZeRO-1 over 8 ranks"}
+    assert one(read(cells)).assumed["framework"] == "internevo"
+    assert "framework" not in one(read({**cells, "framework": "internevo"})).assumed
+    assert "framework" not in one(read({**cells, "source": "InternEvo, ours"})).assumed
+    recipes = {
+        "source": "NVIDIA DGX Cloud Benchmarking recipes", "zero_stage": "1", "sharding": "DDP+distributed optimizer",
+    }  # fmt: skip
+    assert one(read(recipes)).assumed["gradients"] == "2 bytes"
+    assert (
+        one(read({**recipes, "source": "ours", "sharding": "distributed-optimizer-bf16"})).plans
+        == one(read(recipes)).plans
+    )
+
+
+def test_lines_on_what_is_not_scored_and_what_was_assumed(read: Read) -> None:
+    rows = read(
+        {},
+        {"zero_stage": "1", "sharding": "distributed-optimizer", "seq_parallel": "yes"},
+        {"recompute": ""},
+        {"flag": "odd"},
+        {"dp": "8"},
+        {"sharding": "zero9"},
+    ).rows
+    note = scored_note(rows)
+    assert note.startswith("2 of 6 rows scored, 4 not: 2 skipped (1: layout does not multiply to the GPU")
+    assert "1 open (1: recomputation unspecified); 1 flagged (1: odd)." in note
+    assert scored_note(rows[:2]) == "2 of 2 rows scored."
+    assert scored_note(rows[4:5]) == (
+        "No row could be predicted, of 1 row. 1: layout does not multiply to the GPU count."
+    )
+    first, second, third = assumed_notes(rows)
+    assert first == (
+        "Overlap of DP is not stated in 4 rows: assumed off in 3, for DDP and DeepSpeed's ZeRO, on in 1, for distributed "
+        "optimizer, FSDP and InternEvo (column overlap_dp)."
+    )
+    assert second.startswith("Overlap of TP is not stated in 4 rows: assumed off in 3,")
+    assert third == "The attention kernel is not stated in 4 rows: assumed flash3 (column attention)."
+    assert assumed_notes(rows[4:]) == []
 
 
 SMALL = {

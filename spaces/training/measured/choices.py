@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "FRAMEWORKS", "Unknown", "attention_of", "flag_of", "formats_of", "framework_of", "named", "overlaps_dp",
+    "FRAMEWORKS", "Unknown", "attention_of", "flag_of", "formats_of", "framework_of", "known_of_source", "named", "overlaps_dp",
     "recomputes_of", "runtime_of", "sharding_of",
 ]  # fmt: skip
 
@@ -186,6 +186,15 @@ def framework_of(cells: Mapping[str, str]) -> str:
     """
     runtime = runtime_of(cells)
     return PLANS.get(runtime, runtime)
+
+
+def known_of_source(cells: Mapping[str, str], sharding: str) -> dict[str, str]:
+    """What of a run is known from the whole name of a published source alone; it is told as what is assumed."""
+    source = cells.get("source", "").strip().casefold()
+    found = {"framework": SOURCES[source]} if source in SOURCES and not cells.get("framework") else {}
+    if source == TWO_BYTE_GRADIENTS and sharding == "distributed-optimizer-bf16":
+        found["gradients"] = "2 bytes"
+    return found
 
 
 def _sharding_word(cells: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from .choices import (
     flag_of,
     formats_of,
     framework_of,
+    known_of_source,
     named,
     overlaps_dp,
     recomputes_of,
@@ -190,7 +191,9 @@ def _plan(
         "overlap_tp": tp > 1 and (bool(sequence) if along_tp is None else along_tp),
         "edges": edges if pp > 1 else "even",
     }  # fmt: skip
-    assumed = {} if stated or ranks == 1 else {"sharding": sharding}
+    assumed = known_of_source(cells, sharding)
+    if not stated and ranks > 1:
+        assumed["sharding"] = sharding
     if dp is None and ranks > 1:
         assumed["overlap_dp"] = "on" if plan["overlap_dp"] else "off"
     if along_tp is None and tp > 1:

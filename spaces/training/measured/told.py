@@ -13,10 +13,10 @@ REASONS = 3
 """Reasons that are told in a line; the table of rows has all."""
 
 MEANINGS = {
-    "skipped": "cannot be predicted",
-    "bounds": "leave something open",
-    "mixture": "are mixtures of experts",
-    "flagged": "are flagged",
+    "skipped": "skipped",
+    "bounds": "open",
+    "mixture": "mixtures of experts",
+    "flagged": "flagged",
 }
 """Why rows are not scored, by kind."""
 
@@ -29,6 +29,8 @@ ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Overlap of TP",
         {"on": ", with sequence parallelism", "off": ", without sequence parallelism"},
     ),
+    "framework": ("The framework", {"fsdp": ", by the source", "internevo": ", by the source"}),
+    "gradients": ("The width of sent gradients", {"2 bytes": ", by the source"}),
     "seq_parallel": ("Sequence parallelism", {}),
     "sharding": ("Sharding", {}),
     "attention": ("The attention kernel", {"unfused": ", for fp16", "flash": ", for InternEvo"}),
@@ -75,7 +77,8 @@ def assumed_notes(rows: Iterable[Row]) -> list[str]:
             f"{value}{'' if len(found) == 1 else f' in {count:,}'}{whose.get(value, '')}"
             for value, count in found.most_common()
         )
-        notes.append(f"{what} is not stated in {_rows(found.total())}: assumed {each} (column {name}).")
+        column = "sharding" if name == "gradients" else name
+        notes.append(f"{what} is not stated in {_rows(found.total())}: assumed {each} (column {column}).")
     return notes
 
 
