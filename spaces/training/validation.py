@@ -64,6 +64,7 @@ def validate(request: Validation) -> Report:
         data, memory = None, data
     given = load_given()
     exact = own = predictions = None
+    unscored = ""
     measured: tuple[Row, ...] = ()
     tables: list[Table] = []
     scores: dict[str, Cell] = {}
@@ -84,10 +85,12 @@ def validate(request: Validation) -> Report:
         found = predict_memory(peaks.rows, given)
         own = score_memory(peaks.rows, found)
         tables += memory_tables(peaks.rows, own)
+        unscored = f"Memory: {scored_note(peaks.rows, ('exact', 'mixture', 'oom'))}"
         scores |= _memory_scores(own)
         titles += [] if memory == PUBLISHED_MEMORY else [memory.name]
         predictions = predictions or _memory_predictions(peaks, found)
     first = summary(exact, own, fit_record(), measured)
+    first = replace(first, notes=(*first.notes, unscored)) if unscored else first
     report = [first, *tables] if first.rows or first.notes else tables
     return Report(f"training against {' and '.join(titles)}", tuple(report), scores, predictions)
 

@@ -245,6 +245,9 @@ def test_memory_tables_are_recognised(off: Callable[[float], None], tmp_path: Pa
     (small,) = table(report, "memory_small")
     assert small["median_GiB"] == pytest.approx(0.5)
     assert len(table(report, "memory_large_mixture")) == 1
+    assert report.tables[0].notes == (
+        "Memory: 5 of 6 rows scored, 1 not: 1 computed by their source, not measured.",
+    )
     assert report.scores["oom_foreseen"] == 1
     _, predicted = report.predictions or ((), ())
     assert [row["predicted"] for row in predicted] == [22.0, 5.5, 33.0, None, None, 22.0]

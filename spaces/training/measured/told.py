@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from .memory_rows import MemoryRow
 from .row import Row
 
 __all__ = ["assumed_notes", "scored_note"]
@@ -17,6 +18,7 @@ MEANINGS = {
     "bounds": "open",
     "mixture": "mixtures of experts",
     "flagged": "flagged",
+    "formula": "computed by their source, not measured",
 }
 """Why rows are not scored, by kind."""
 
@@ -39,22 +41,23 @@ ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """What may be assumed, by column: what it is called, and by which rule each value is taken."""
 
 
-def scored_note(rows: Sequence[Row]) -> str:
-    """How many rows are scored, how many are not, and why."""
+def scored_note(rows: Sequence[Row | MemoryRow], scored: Collection[str] = ("exact",)) -> str:
+    """How many rows are scored, how many are not, and why; ``scored`` are the kinds that are."""
     kinds = Counter(row.kind for row in rows)
     reasons = {
         kind: _shown(Counter(row.reason for row in rows if row.kind == kind and row.reason))
         for kind in MEANINGS
     }
+    used = sum(kinds[kind] for kind in scored)
     if kinds["skipped"] == len(rows):
         return f"No row could be predicted, of {_rows(len(rows))}. {reasons['skipped']}."
     told = [
         f"{kinds[kind]:,} {meaning}" + (f" ({reasons[kind]})" if reasons[kind] else "")
         for kind, meaning in MEANINGS.items()
-        if kinds[kind]
+        if kinds[kind] and kind not in scored
     ]
-    first = f"{kinds['exact']:,} of {_rows(len(rows))} scored"
-    away = f", {len(rows) - kinds['exact']:,} not: {'; '.join(told)}" if told else ""
+    first = f"{used:,} of {_rows(len(rows))} scored"
+    away = f", {len(rows) - used:,} not: {'; '.join(told)}" if told else ""
     return f"{first}{away}."
 
 
