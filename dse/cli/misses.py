@@ -152,7 +152,8 @@ def _no_miss(result: Result) -> str:
     if not (stopped or funnel.exact):
         return "no design comes near: each breaks a rule, is infinitely far off, or fails"
     if funnel.failed == funnel.legal:
-        return f"every design{tried} fails"
+        why = f": {result.failures[0][0]}" if result.failures else ""
+        return f"every design{tried} fails{why}"
     return f"no design{tried} comes near: each is infinitely far off, or fails"
 
 

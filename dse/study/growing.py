@@ -27,7 +27,7 @@ __all__ = ["DOUBLINGS", "SECONDS", "Grown", "grown", "grown_for"]
 DOUBLINGS = 12
 """How often an input is multiplied at most."""
 
-SECONDS = 6.0
+SECONDS = 20.0
 """What looking may take, over all inputs; a value that is begun may take longer to prepare."""
 
 _MANY = 1_000_000
@@ -66,8 +66,8 @@ class Grown:
 def grown_for(result: Result, *, seconds: float = SECONDS) -> tuple[Grown, ...]:
     """What would do where an exact search proved that no design is feasible; empty for any other result."""
     proven = result.promise == "exact" and result.status == "complete"
-    if result.feasible or not proven:
-        return ()
+    if result.feasible or not proven or (result.funnel.legal and result.funnel.failed == result.funnel.legal):
+        return ()  # what fails whatever the plan is no matter of how much
     return grown(result.problem, result.problem.team(result.team), seconds=seconds)
 
 

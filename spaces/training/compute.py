@@ -91,8 +91,8 @@ class Head:
 
 
 def half_rate(g: Given) -> Any:
-    """Dense peak in 16 bits, FLOP/s: a V100 has fp16 alone."""
-    return where(g.hardware.bf16 > 0, g.hardware.bf16, g.hardware.fp16)
+    """Dense peak in 16 bits, FLOP/s: fp16 where the plan computes in it, as on GPUs that have no bf16."""
+    return where(g.format.half > 0, g.hardware.fp16, g.hardware.bf16)
 
 
 def _rate(g: Given) -> Any:

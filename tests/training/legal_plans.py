@@ -24,7 +24,7 @@ CASES: Mapping[str, Mapping[str, str]] = {
     "dense": {"model": "llama-3-8b", "n_gpus": "256", "global_batch": "512"},
     "gpt": {"model": "gpt-3-175b", "n_gpus": "1024", "global_batch": "1536", "seq_len": "2048", "hardware": "a100-sxm-80"},
     "volta": {"model": "megatron-22b", "n_gpus": "256", "global_batch": "256", "seq_len": "2048",
-              "hardware": "v100-sxm2-32", "attention": "unfused"},
+              "hardware": "v100-sxm2-32", "attention": "unfused", "precision": "fp16"},
     "mixture": {"model": "mixtral-8x7b", "n_gpus": "256", "global_batch": "512", "expert_imbalance": "1.3"},
     "latent": {"model": "deepseek-v3", "n_gpus": "2048", "global_batch": "4096", "seq_len": "4096", "precision": "fp8"},
     "windows": {"model": "gpt-oss-20b", "n_gpus": "128", "global_batch": "256", "attention_share": "0.25",

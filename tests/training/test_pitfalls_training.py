@@ -176,7 +176,7 @@ def test_sequences_divide_over_tensor_parallel_ranks() -> None:
 def test_utilization_is_of_the_dense_peak_in_use() -> None:
     for chip, form, peak in [
         ("h100-sxm", "bf16", 989.4e12), ("h200-sxm", "bf16", 989.4e12), ("h100-sxm", "fp8", 1978.9e12),
-        ("b200-sxm", "bf16", 2250e12), ("b200-sxm", "nvfp4", 9000e12), ("v100-sxm2-32", "bf16", 125e12),
+        ("b200-sxm", "bf16", 2250e12), ("b200-sxm", "nvfp4", 9000e12), ("v100-sxm2-32", "fp16", 125e12),
     ]:  # fmt: skip
         problem = space(model="llama-3-8b", hardware=chip, precision=form, n_gpus="8", global_batch="8")
         found = traced(problem, plan_of(problem, format=form))

@@ -228,7 +228,7 @@ def test_counts_are_whole_and_sensible(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chip", "precision"), [("a100-sxm-80", "fp8"), ("v100-sxm2-32", "fp8"), ("h100-sxm", "nvfp4")]
+    ("chip", "precision"), [("a100-sxm-80", "fp8"), ("v100-sxm2-32", "bf16"), ("h100-sxm", "nvfp4")]
 )
 def test_a_precision_that_the_gpu_lacks(chip: str, precision: str) -> None:
     problem = space(hardware=chip, precision=precision)
