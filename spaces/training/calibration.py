@@ -37,7 +37,7 @@ NAMES = tuple(EXPECTED)
 STEPS = 60
 SMOOTH = 0.01
 """Errors below 1 % are weighed as squares, so that the weights stay finite."""
-PENALTY = 0.1
+PENALTY = 0.05
 """Weight of one squared standard deviation from an expected value, against the sum of weights of all runs."""
 NUDGE = 1e-4
 
