@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
@@ -98,7 +99,10 @@ def load(
         try:
             problem = problem.with_inputs({_input(name): value}, code=code is not False)
         except InputError as error:
-            found.append(Diagnostic(Location(f"--set {name}={value}"), "", str(error)))
+            told = str(error)  # may begin with a place in the file that the value names
+            named = re.match(rf"{re.escape(value)}((?::\d+)*): ", told)
+            place = f"--set {name}={value}{named[1] if named else ''}"
+            found.append(Diagnostic(Location(place), "", told[named.end() :] if named else told))
     if found:
         raise SpaceError(found)
     return replace(problem, overrides=tuple(pairs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
@@ -132,16 +133,17 @@ def _no_row(name: str, text: str, table: str, rows: list[str], reader: RowReader
 def _read(reader: RowReader, table: Table, text: str, base: Path) -> tuple[Cell, ...]:
     """The cells of the row in the file at ``text``, in the order of the table's columns."""
     path = base / Path(text).expanduser()
-    if not path.exists():
-        raise InputError(
-            f"found no file {text!r}, which {reader.function} would read as a row of {table.name}"
-        )
+    _check_file(path, text, f"which {reader.function} would read as a row of {table.name}")
     function = import_function(reader.function, reader.folder)
     try:
         with redirect_stdout(sys.stderr):  # what the user's code prints is no part of a command's output
             returned: object = function(path)
     except DseError as error:
-        raise InputError(f"{text}: {error}") from error
+        told = str(error)
+        if told.startswith(f"{path}:"):
+            told = told.removeprefix(f"{path}:")
+            raise InputError(f"{text}:{told}") from error
+        raise InputError(f"{text}: {told}") from error
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise InputError(
             f"{text} cannot be read: {reader.function} raised {type(error).__name__}: {error}"
@@ -160,6 +162,30 @@ def _read(reader: RowReader, table: Table, text: str, base: Path) -> tuple[Cell,
         return tuple(_cell(name, column, returned.get(name)) for name, column in table.columns.items())
     except InputError as error:
         raise InputError(f"{text}: {reader.function} returned {error}") from None
+
+
+def _check_file(path: Path, text: str, wanted: str) -> None:
+    """Makes sure that a path, which was given as ``text``, is a regular file.
+
+    Raises:
+        InputError: it is not; says what it is.
+    """
+    try:
+        if not path.exists():
+            raise InputError(f"{text}: found no file, {wanted}")
+        if path.is_dir():
+            inside = f"; did you mean {text.rstrip('/')}/config.json?"
+            hint = inside if (path / "config.json").is_file() else ""
+            raise InputError(f"{text}: found a folder, expected a file, {wanted}{hint}")
+        if path.samefile(os.devnull):
+            raise InputError(f"{text}: found an empty file, expected one {wanted}")
+        if not path.is_file():
+            raise InputError(f"{text}: found a device or a pipe, expected a regular file, {wanted}")
+    except (
+        OSError,
+        ValueError,
+    ):  # a null character or a name too long, or a folder that may not be looked into
+        raise InputError(f"{text!r}: found no file that can be looked at, {wanted}") from None
 
 
 def _cell(name: str, column: Column, value: object) -> Cell:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dse.errors import Diagnostic, InputError, Location, nearest
+from dse.problem.files import read_file
 
 __all__ = ["MISSING", "SIZE_LIMIT", "ConfigFile", "open_config"]
 
@@ -73,7 +74,8 @@ class ConfigFile:
             return self._fields[field]
         if default is MISSING:
             kind = self._fields.get("model_type")
-            self.fail(field, f"found no such field, expected one for model_type {kind!r}")
+            known = "" if kind is None else f", expected one for model_type {kind!r}"
+            self.fail(field, f"found no such field{known}")
         return default
 
     def either(self, *fields: str) -> str:
@@ -127,7 +129,9 @@ class ConfigFile:
 
     def word(self, field: str, known: Sequence[str], default: Any = MISSING) -> str:
         """One of several texts."""
-        value = self.get(field, default)
+        value = self.get(field, None if default is MISSING else default)
+        if value is None and default is MISSING:
+            self.fail(field, f"found no such field, expected one of {', '.join(known)}")
         if not isinstance(value, str) or value not in known:
             hint = nearest(value, known) if isinstance(value, str) else ""
             self.fail(field, f"found {_shown(value)}, expected one of {', '.join(known)}{hint}")
@@ -197,19 +201,7 @@ def open_config(path: Path) -> ConfigFile:
         InputError: the file cannot be read, is too large, or is no JSON object.
     """
     where = str(path)
-    try:
-        if not path.is_file():
-            raise InputError(f"{where}: found no file, expected a Hugging Face config.json")
-        size = path.stat().st_size
-        if size > SIZE_LIMIT:
-            raise InputError(
-                f"{where}: found {size:,} bytes, expected a config.json of at most {SIZE_LIMIT:,}"
-            )
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}: found byte {error.start} that is not UTF-8, expected JSON text") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{where}: cannot be read ({error})") from None
+    text = read_file(path, SIZE_LIMIT, "a Hugging Face config.json")
     try:
         fields = json.loads(text, object_pairs_hook=_once, parse_constant=_finite)
     except json.JSONDecodeError as error:

@@ -36,27 +36,41 @@ def read_sizes(
     heads: tuple[str, ...] = ("num_attention_heads",),
     context: tuple[str, ...] = ("max_position_embeddings",),
     tied: bool = False,
+    rotary: float = 1,
 ) -> Columns:
-    """What every model type has: sizes, tied embeddings and one key-value head for each head."""
+    """What every model type has: sizes, tied embeddings and one key-value head for each head.
+
+    ``rotary`` is the share of a head that is rotated where the file does not say it; 0 for model types that rotate
+    nothing, or not the head as a whole.
+    """
     count = c.count(heads_field := c.either(*heads), most=100_000)
     return {
         "layers": c.count(c.either(*layers), most=10_000),
         "hidden": c.count(c.either(*hidden)),
         "heads": count,
         "kv_heads": count,
-        "head_dim": _head_dim(c, c.count(c.either(*hidden)), count, heads_field),
+        "head_dim": _head_dim(c, c.count(c.either(*hidden)), count, heads_field, rotary),
         "vocab": c.count("vocab_size", most=100_000_000),
         "context": c.count(c.either(*context), most=1_000_000_000),
         "tied": int(c.flag("tie_word_embeddings", tied)),
     }
 
 
-def _head_dim(c: ConfigFile, hidden: int, heads: int, heads_field: str) -> int:
+def _head_dim(c: ConfigFile, hidden: int, heads: int, heads_field: str, rotary: float) -> int:
     """The width of a head: as given, else the hidden size over the heads."""
     given = c.optional("head_dim")
     if given is None and hidden % heads:
         c.fail(heads_field, f"found {heads}, expected a divisor of the hidden size {hidden}, or a head_dim")
-    return given or hidden // heads
+    width = given or hidden // heads
+    if rotary:
+        rotary = c.share("rotary_pct", c.share("partial_rotary_factor", rotary))
+    if (rotated := int(width * rotary)) % 2:
+        field = heads_field if given is None else "head_dim"
+        c.fail(
+            field,
+            f"{rotated} numbers of a head of {width} are rotated, expected pairs: an even head dimension",
+        )
+    return width
 
 
 def read_kv_heads(c: ConfigFile, heads: int, *, required: bool) -> int:
@@ -102,9 +116,17 @@ def read_experts(c: ConfigFile, *names: str, routed: tuple[str, ...] = ("num_exp
     return {"experts": experts, "top_k": top_k}
 
 
-def read_group_limit(c: ConfigFile) -> int:
+def read_group_limit(c: ConfigFile, experts: int, top_k: int) -> int:
     """How many groups of experts a token may use; 0 when all of them."""
     groups, used = c.optional("n_group"), c.optional("topk_group")
     if groups and used and used > groups:
         c.fail("topk_group", f"found {used}, expected at most n_group, {groups}")
+    if groups and experts % groups:
+        c.fail("n_group", f"found {groups}, expected a divisor of the {experts} experts")
+    if groups and used and used * (experts // groups) < top_k:
+        c.fail(
+            "topk_group",
+            f"found {used}, but {used} of {groups} groups have {used * (experts // groups)} experts, "
+            f"fewer than the {top_k} that a token uses",
+        )
     return used if groups and used and used < groups else 0

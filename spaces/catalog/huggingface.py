@@ -138,12 +138,14 @@ def _qwen3_moe(c: ConfigFile) -> Columns:
 
 def _deepseek(c: ConfigFile) -> Columns:
     """Latent attention, dense layers first, then shared and routed experts (2405.04434, 2412.19437)."""
-    shape = read_sizes(c)
+    shape = read_sizes(c, rotary=0)
     c.word("hidden_act", ACTIVATIONS, "silu")
     c.must_be("attention_bias", False, "biases of latent attention are not known")
     c.must_be("mlp_bias", False, "biases of its MLPs are not known")
     c.must_be("num_key_value_heads", shape["heads"], "latent attention has as many key-value heads as heads")
     rope, nope = c.count("qk_rope_head_dim"), c.count("qk_nope_head_dim")
+    if rope % 2:
+        c.fail("qk_rope_head_dim", f"found {rope}, expected an even number: positions rotate pairs")
     c.must_be("qk_head_dim", rope + nope, "it is qk_rope_head_dim + qk_nope_head_dim")
     if c.get("head_dim", None) not in (None, rope, rope + nope):
         c.fail(
@@ -178,14 +180,19 @@ def _deepseek(c: ConfigFile) -> Columns:
 
 
 def _deepseek_v2(c: ConfigFile) -> Columns:
-    method = c.word("topk_method", ("greedy", "group_limited_greedy"))
-    limit = read_group_limit(c)
-    return _deepseek(c) | {"group_limit": limit if method == "group_limited_greedy" else 0}
+    columns = _deepseek(c)
+    if c.word("topk_method", ("greedy", "group_limited_greedy")) == "greedy":
+        c.optional("n_group")
+        c.optional("topk_group")
+        return columns
+    return columns | {"group_limit": read_group_limit(c, columns["experts"], columns["top_k"])}
 
 
 def _deepseek_v3(c: ConfigFile) -> Columns:
     c.must_be("topk_method", "noaux_tc", "only its router, with a bias for each expert, is known")
-    return _deepseek(c) | {"router_bias": 1, "group_limit": read_group_limit(c)}
+    columns = _deepseek(c)
+    limit = read_group_limit(c, columns["experts"], columns["top_k"])
+    return columns | {"router_bias": 1, "group_limit": limit}
 
 
 def _gpt_oss(c: ConfigFile) -> Columns:
@@ -254,6 +261,7 @@ def _gpt2(c: ConfigFile) -> Columns:
         heads=("n_head", "num_attention_heads"),
         context=("n_positions", "max_position_embeddings"),
         tied=True,
+        rotary=0,
     )
     c.word("activation_function", ACTIVATIONS, "gelu_new")
     inner = c.optional("n_inner")
@@ -269,7 +277,7 @@ def _gpt2(c: ConfigFile) -> Columns:
 
 
 def _gpt_neox(c: ConfigFile) -> Columns:
-    shape = read_sizes(c)
+    shape = read_sizes(c, rotary=0.25)
     c.word("hidden_act", ACTIVATIONS, "gelu")
     bias = int(c.flag("attention_bias", True))
     return (
@@ -293,6 +301,7 @@ def _bloom(c: ConfigFile) -> Columns:
         heads=("n_head", "num_attention_heads"),
         context=("seq_length",),
         tied=True,
+        rotary=0,
     )
     dropout = read_dropout(c, 0, "hidden_dropout", "attention_dropout")
     return shape | _CLASSIC | {"ffn": 4 * shape["hidden"], "embedding_norm": 1, "dropout": dropout}
@@ -300,7 +309,7 @@ def _bloom(c: ConfigFile) -> Columns:
 
 def _opt(c: ConfigFile) -> Columns:
     """Learned positions with two rows to spare; only with a norm before each block."""
-    shape = read_sizes(c, tied=True)
+    shape = read_sizes(c, tied=True, rotary=0)
     c.must_be("word_embed_proj_dim", shape["hidden"], "projections of the embedding are not known")
     c.must_be("do_layer_norm_before", True, "norms after each block are not known")
     c.must_be("_remove_final_layer_norm", False, "a model without its last norm is not known")

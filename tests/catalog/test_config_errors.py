@@ -48,7 +48,15 @@ def refused_text(tmp_path: Path, text: str) -> str:
     ("name", "changes", "message"),
     [
         ("llama-3-8b", {"model_type": "lama"}, "model_type: found \"lama\", expected one of bloom, deepseek_v2, "),
-        ("llama-3-8b", {"model_type": ...}, "model_type: found no such field"),
+        ("llama-3-8b", {"model_type": ...}, "model_type: found no such field, expected one of bloom, deepseek_v2, "),
+        ("llama-3-8b", {"model_type": None}, "model_type: found no such field, expected one of bloom"),
+        ("llama-3-8b", {"head_dim": 127}, "head_dim: 127 numbers of a head of 127 are rotated, expected pairs"),
+        ("llama-3-8b", {"hidden_size": 4128}, "num_attention_heads: 129 numbers of a head of 129 are rotated"),
+        ("deepseek-v3", {"qk_rope_head_dim": 63}, "qk_rope_head_dim: found 63, expected an even number"),
+        ("deepseek-v3", {"n_group": 7, "topk_group": 4}, "n_group: found 7, expected a divisor of the 256 experts"),
+        ("deepseek-v2", {"n_group": 7}, "n_group: found 7, expected a divisor of the 160 experts"),
+        ("deepseek-v3", {"n_group": 64, "topk_group": 1},
+         "topk_group: found 1, but 1 of 64 groups have 4 experts, fewer than the 8 that a token uses"),
         ("llama-3-8b", {"model_type": 3}, "model_type: found 3, expected one of"),
         ("llama-3-8b", {"model_type": "nemotron_h"}, "model_type: found \"nemotron_h\", expected one of"),
         ("llama-3-8b", {"hidden_size": ...}, "hidden_size: found no such field, expected one for model_type 'llama'"),
@@ -153,7 +161,7 @@ def test_a_truncated_file_is_told_with_its_line(tmp_path: Path, cut: int) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1:1: found broken JSON"),
+        ("", "found an empty file, expected a Hugging Face config.json"),
         ("[1, 2]", "found [1, 2], expected a JSON object"),
         ('"llama"', 'found "llama", expected a JSON object'),
         ("null", "found null, expected a JSON object"),
@@ -177,18 +185,20 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     with path.open("wb") as file:
         file.truncate(10_000_000)
-    assert refusal(path) == "found 10,000,000 bytes, expected a config.json of at most 1,000,000"
+    assert refusal(path) == (
+        "found more than 1,000,000 bytes, expected a Hugging Face config.json of at most that"
+    )
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(b'{"a": "\xff\xfe"}')
-    assert refusal(path) == "found byte 7 that is not UTF-8, expected JSON text"
+    assert refusal(path) == "found byte 7 that is not UTF-8, expected a Hugging Face config.json as text"
 
 
 def test_a_path_without_a_file(tmp_path: Path) -> None:
     assert refusal(tmp_path / "config.json") == "found no file, expected a Hugging Face config.json"
-    assert refusal(tmp_path) == "found no file, expected a Hugging Face config.json"
+    assert refusal(tmp_path) == "found a folder, expected a Hugging Face config.json"
     with pytest.raises(InputError, match="found no file"):
         model("./nowhere/config.json")
     with pytest.raises(InputError):
@@ -202,8 +212,8 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def forbid(*_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", forbid)
-    assert refusal(path) == "cannot be read ([Errno 13] Permission denied)"
+    monkeypatch.setattr(Path, "open", forbid)
+    assert refusal(path) == "the file cannot be read: Permission denied"
 
 
 VALUES = st.one_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_a_planner_changes_the_row_without_loading_again(space: Callable[..., Pa
     ("text", "said"),
     [
         ("smal", "input 'model' names a row of models, but got 'smal'; did you mean 'small'? known: small, 8b; or give"),
-        ("./none.json", "found no file './none.json', which ./reading.py:read would read as a row of models"),
+        ("./none.json", "./none.json: found no file, which ./reading.py:read would read as a row of models"),
         ("large", "known: small, 8b"),
     ],
 )  # fmt: skip
@@ -207,7 +208,7 @@ def test_a_path_in_the_file_starts_from_its_folder(space: Callable[..., Path]) -
         ({"layers": "four"}, "./mine.json: ./reading.py:read returned 'four' for the column 'layers', expected a number"),
         ({"size": "4 s"}, "returned '4 s' for the column 'size', expected a number in GB"),
         ({"moe": 1}, "returned 1 for the column 'moe', expected true or false"),
-        ({"wrong": "no such architecture"}, "--set model=./mine.json: ./mine.json: no such architecture"),
+        ({"wrong": "no such architecture"}, "--set model=./mine.json: no such architecture"),
     ],
 )  # fmt: skip
 def test_what_a_reading_function_gets_wrong(
@@ -221,6 +222,33 @@ def test_a_function_that_raises(space: Callable[..., Path]) -> None:
     assert "mine.json cannot be read: ./reading.py:read raised JSONDecodeError" in mistakes(
         space(), ("model", "mine.json")
     )
+
+
+def test_what_is_no_regular_file_is_not_opened(space: Callable[..., Path]) -> None:
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    for text, said in (
+        ("./folder", "--set model=./folder: found a folder, expected a file, which"),
+        ("./pipe", "--set model=./pipe: found a device or a pipe"),
+        ("/dev/zero", "--set model=/dev/zero: found a device or a pipe"),
+        ("/dev/null", "--set model=/dev/null: found an empty file"),
+        ("./no\0file", "found no file"),
+    ):
+        assert said in mistakes(space(), ("model", text))
+    Path("folder/config.json").write_text("{}", encoding="utf-8")
+    assert "did you mean ./folder/config.json?" in mistakes(space(), ("model", "./folder/"))
+
+
+def test_a_file_s_name_stands_once_in_a_message(space: Callable[..., Path]) -> None:
+    source = space()
+    reading = source.parent / "reading.py"
+    reading.write_text(
+        "from dse.errors import InputError\n\ndef read(path):\n    raise InputError(f'{path}:3: size: found none')\n",
+        encoding="utf-8",
+    )
+    path = row(layers=4)
+    assert "--set model=./mine.json:3: size: found none" in mistakes(source, ("model", path))
+    assert mistakes(source, ("model", path)).count("mine.json") == 1
 
 
 def test_code_is_imported_for_a_path_only(space: Callable[..., Path]) -> None:
