@@ -16,12 +16,16 @@ from dse.cli.tree import explanation_data, explanation_lines
 from dse.errors import InputError
 from dse.evaluation.explain import Explanation, explain
 from dse.problem import Box, Design, Dimension, Problem, Team, shown
+from dse.problem.files import read_file
 from dse.study.exports import KnownPlan, kept, reader
 from dse.study.result import FrontPoint, Result, number
 from dse.study.study import Study
 from dse.units import format_value, from_base
 
 __all__ = ["Checked", "check_plan", "plan_data", "plan_lines", "read_design"]
+
+_LIMIT = 1 << 20
+"""Bytes of a plan."""
 
 _NEAR = 2
 """Choices that are named on each side of a value which is none."""
@@ -86,7 +90,7 @@ def check_plan(
         InputError: the file cannot be read as a plan, or has a value that the space does not have.
     """
     base = load_space(space, settings, code=code)
-    known = reader(base)(_content(path), str(path), base)
+    known = reader(base)(read_file(path, _LIMIT, "a plan"), str(path), base)
     given = {name.removeprefix("inputs.") for name, _ in settings}
     open_ = [name for name in known.needs if name not in given]
     if open_:
@@ -112,19 +116,14 @@ def check_plan(
     merged = [*kept_inputs.items(), *settings]
     problem = load_space(space, merged, code=code)
     design = read_design(problem, known, dict(values))
+    if known.agrees is not None:
+        known.agrees(problem, design)
     same = kept(problem)
     searched = _restricted(problem, problem.team(team), design, same)
     result = finish(Study(problem, team=searched, within=0), None, label="searching for a better plan")
     explanation = explain(problem, design)
     error = problem.errors.get(problem.objectives[0].name)
     return Checked(problem, str(path), known, tuple(notes), explanation, result, same, error)
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no text in UTF-8") from None
 
 
 def _input_text(problem: Problem, name: str) -> str:

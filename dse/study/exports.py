@@ -90,7 +90,9 @@ class KnownPlan:
 
     ``places`` says where each stands: file, line, and what is written there. ``ignored`` is what has no influence on
     the cost; ``notes`` are remarks. ``needs`` are inputs that the file leaves open and that must be given beside it,
-    ``assumed`` those whose default is taken instead.
+    ``assumed`` those whose default is taken instead. ``agrees``, if any, is given the problem and the design that
+    were made of all this and of what the user added; it raises :class:`dse.errors.InputError` where the file says
+    otherwise.
     """
 
     inputs: Mapping[str, str]
@@ -100,6 +102,7 @@ class KnownPlan:
     notes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    agrees: Callable[[Problem, Design], None] | None = None
 
 
 Exporter: TypeAlias = Callable[[Plan], Written]

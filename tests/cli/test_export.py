@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,24 @@ def test_what_starts_a_configuration_is_written_beside_it(dse: Dse, space: Path,
     assert "model=llama-3.1-8b hardware=h100-sxm" in told
     assert "sharding=zero1" in told
     ran = dse("explain", space, "--plan", path)
-    assert "does not say model and seq_len" in ran.err
+    assert ran.code == 0
+    both = " ".join(ran.out.split())
+    assert "starts it and is read too" in both
+    assert "model=llama-3.1-8b" in both
+    assert "tp=4 sequence_parallel=true pp=2" in both
+    path.with_suffix(".sh").write_text("deepspeed train.py\n", encoding="utf-8")
+    alone = ["--set", "model=llama-3.1-8b", "--set", "seq_len=8192"]
+    ran = dse("explain", space, "--plan", path)
+    assert "does not say model and seq_len and n_gpus" in ran.err
     assert f"or give {path.with_suffix('.sh')}, if that starts it" in ran.err
+    ran = dse("explain", space, "--plan", path, *alone, "--set", "n_gpus=64")
+    assert (ran.code, ran.out) == (2, "")
+    assert "on 8 data parallel ranks, but 64 GPUs and tp=1 x pp=1 x cp=1 leave 64" in ran.err
+    ran = dse("explain", space, "--plan", path, *alone, "--set", "n_gpus=64", "tp=4")
+    assert "tp=4 x pp=1 x cp=1 leave 16" in ran.err
+    ran = dse("explain", space, "--plan", path, *alone, "--set", "n_gpus=64", "tp=4", "pp=2")
+    assert ran.code == 0
+    assert "has no place for tp, pp and cp, which are 1 unless" in " ".join(ran.out.split())
     told = dse("export", space, *plan, "--to", "deepspeed").err
     assert "with --output FILE, a script that starts it is written beside FILE" in told
     ran = dse("export", space, *plan, "--to", "deepspeed", "-o", path.with_suffix(".sh"))
@@ -196,8 +213,8 @@ def test_a_value_that_the_space_does_not_have(dse: Dse, space: Path, line: Path)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "there is no argument of Megatron-LM in it"),
-        (b"\xff\xfe\x00", "is no text in UTF-8"),
+        (b"", "plan.txt: found an empty file, expected a plan"),
+        (b"\xff\xfe\x00", "found byte 0 that is not UTF-8, expected a plan as text"),
         (b"{", "this is no JSON"),
         (
             b"pretrain_gpt.py --num-layers 32 --hidden-size 10 --num-attention-heads 3",
@@ -211,6 +228,23 @@ def test_files_that_are_no_plan(dse: Dse, space: Path, tmp_path: Path, content: 
     ran = dse("explain", space, "--plan", path)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_a_plan_is_a_regular_file_of_some_size(dse: Dse, space: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    large = tmp_path / "large.sh"
+    with large.open("wb") as stream:
+        stream.truncate(10**10)
+    for path, said in (
+        ("/dev/zero", "/dev/zero: found a device or a pipe"),
+        (tmp_path / "pipe", "found a device or a pipe"),
+        ("/dev/null", "/dev/null: found an empty file, expected a plan"),
+        (tmp_path, "found a folder, expected a plan"),
+        (large, "found more than 1,048,576 bytes"),
+    ):
+        ran = dse("explain", space, "--plan", path)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
 
 
 def test_what_the_file_leaves_open_must_be_given(dse: Dse, space: Path, line: Path) -> None:
@@ -231,7 +265,7 @@ def test_what_the_file_leaves_open_must_be_given(dse: Dse, space: Path, line: Pa
 
 
 def test_mistakes_of_plan(dse: Dse, space: Path, line: Path, tmp_path: Path) -> None:
-    assert "No such file" in dse("explain", space, "--plan", tmp_path / "none.sh").err
+    assert "found no file, expected a plan" in dse("explain", space, "--plan", tmp_path / "none.sh").err
     assert "--plan goes with neither" in dse("explain", space, "--plan", line, "--index", "1").err
     assert "has no exporters" in dse("explain", "camera", "--plan", line).err
     assert "unknown dimension 'tq'" in dse("explain", space, "--plan", line, "tq=1").err

@@ -254,7 +254,8 @@ def test_deepspeed_s_batch_is_exact_and_its_keys_are_known(name: str) -> None:
     if ranks == 1:
         known = read_plan(written.text, "ds_config.json", problem())
         assert plan(dict(known.design), **known.inputs).design == given.design
-        assert known.inputs == {"framework": "deepspeed", "n_gpus": "64", "global_batch": "128"}
+        assert known.inputs == {"framework": "deepspeed", "global_batch": "128"}
+        assert known.needs == ("model", "seq_len", "n_gpus")
 
 
 @pytest.mark.parametrize("name", DEEP)

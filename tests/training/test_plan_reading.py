@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,11 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from dse.cli.designing import value_of
+from dse.cli.planning import read_design
 from dse.errors import DseError, InputError
+from dse.evaluation.verdict import broken_rule
+from dse.problem.library import load
 from dse.spaces.training.export import TARGETS, model_row, read_plan
 from dse.spaces.training.export.shell import read_script
-from dse.study.exports import KnownPlan
-from tests.training.standin import plan, problem
+from dse.study.exports import KnownPlan, Plan
+from tests.training.standin import DESIGN, plan, problem
 
 MODEL = """--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32
 --group-query-attention --num-query-groups 8 --swiglu --normalization RMSNorm --disable-bias-linear
@@ -407,3 +412,108 @@ def test_what_is_set_settles_what_the_file_leaves_open() -> None:
     assert chosen.inputs["model"] == "llama-3.1-8b"
     with pytest.raises(InputError, match="--set model=llama-2-7b contradicts the arguments"):
         read_plan(several, "args.txt", problem(model="llama-2-7b"))
+
+
+@pytest.mark.parametrize(
+    ("launcher", "said"),
+    [
+        (
+            "--nproc-per-node 8 --nnodes $NNODES",
+            "--nnodes $?: its value is not in the file; add --set n_gpus=N",
+        ),
+        ("--nproc-per-node 8 --nnodes $((8/0))", "its value is not in the file"),
+        ("--nproc-per-node 8 --nnodes $((9**9**9))", "its value is not in the file"),
+        ("--nproc-per-node 8 --nnodes 999999999999", "expected a whole number above 0 of at most 7 digits"),
+        ("--nproc-per-node 8 --nnodes 0", "--nnodes 0: expected a whole number above 0"),
+        ("--nproc-per-node 8 --nnodes four", "--nnodes four: expected a whole number above 0"),
+        ("--nnodes --nproc-per-node 8", "--nnodes: it has no value"),
+        ("--nproc-per-node 8 --nnodes 1:4", "--nnodes 1:4: a range of nodes, not one number"),
+        ("--nproc-per-node gpu --nnodes 4", "--nproc-per-node gpu: expected a whole number above 0"),
+        ("--nproc-per-node $GPUS --nnodes 4", "--nproc-per-node $?: its value is not in the file"),
+        ("--nproc-per-node $GPUS --nnodes 4 --ntasks-per-node 1", "--nproc-per-node $?: its value is not"),
+        ("--num_gpus 8 --hostfile hosts", "the number of nodes is in another file"),
+    ],
+)
+def test_a_number_of_gpus_that_cannot_be_read_must_be_given(launcher: str, said: str) -> None:
+    text = BASE.replace("--nproc-per-node 8 --nnodes 4", launcher)
+    assert text != BASE
+    told = refused(text)
+    assert said in told
+    assert told.endswith("; add --set n_gpus=N")
+    known = read_plan(text, "args.txt", problem(n_gpus="64"))
+    assert known.inputs["n_gpus"] == "64"
+
+
+@pytest.mark.parametrize(
+    ("launcher", "gpus"),
+    [
+        ("--nproc-per-node 8 --nnodes 4:4", "32"),
+        ("--nproc-per-node 8", "8"),
+        ("--nproc-per-node $G --gpus-per-node a100:8 --nnodes $N --nodes 2", "16"),
+    ],
+)
+def test_a_number_of_gpus_in_other_words(launcher: str, gpus: str) -> None:
+    assert read(BASE.replace("--nproc-per-node 8 --nnodes 4", launcher)).inputs["n_gpus"] == gpus
+
+
+@pytest.mark.parametrize("depth", [33, 3000])
+def test_defaults_nested_too_deep(depth: int) -> None:
+    def nested(levels: int) -> str:
+        return "TP=" + "${A:-" * levels + "2" + "}" * levels + f"\n{BASE} --tensor-model-parallel-size $TP"
+
+    assert "args.txt:1: more than 32 defaults ${A:-...} stand inside each other" in refused(nested(depth))
+    assert read(nested(32)).design["tp"] == "2"
+
+
+def test_files_are_known_by_what_is_in_them(tmp_path: Path) -> None:
+    given = plan({"sharding": "fsdp2"})
+    job = TARGETS["torchtitan"](given).text
+    assert read(job, "job.txt").design == read(job, "job.toml").design
+    saved = TARGETS["json"](given).text
+    assert read(saved, "plan.txt").design == read(saved, "plan.json").design
+    config = tmp_path / "model.txt"
+    config.write_text('{"model_type": "lama"}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"model.txt:1: model_type: found"):
+        model_row(config)
+    config.write_text("\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"found an empty file, expected a config.json, or a launch line"):
+        model_row(config)
+
+
+@pytest.mark.parametrize(
+    ("target", "sharding"), [("megatron", "distributed-optimizer"), ("deepspeed", "zero1")]
+)
+def test_a_plan_in_fp16_is_read_back(target: str, sharding: str, tmp_path: Path) -> None:
+    given = {"hardware": "v100-sxm2-32", "precision": "fp16", "framework": target, "attention": "unfused"}
+    given |= {"model": "gpt-3-175b", "n_gpus": "64", "global_batch": "64", "seq_len": "2048"}
+    space = load("training", given)
+    texts = {d.name: str(d.values[0]) for d in space.dimensions} | DESIGN
+    texts |= {
+        "tp": "8",
+        "pp": "8",
+        "format": "fp16",
+        "sharding": sharding,
+        "extra_layers": "0",
+        "overlap_dp": "true",
+    }
+    design = {d.name: value_of(space, d.name, texts[d.name]) for d in space.dimensions}
+    assert broken_rule(space, design) is None
+    written = TARGETS[target](Plan.of(space, design))
+    path = tmp_path / "plan.json"
+    path.write_text(written.text, encoding="utf-8")
+    text, file = written.text, path
+    if target == "deepspeed":
+        assert json.loads(text)["fp16"] == {"enabled": True}
+        assert written.starter is not None
+        text, file = written.starter(path.name), path.with_suffix(".sh")
+    else:
+        file = path.with_suffix(".sh")
+    assert "--fp16" in text
+    assert "--bf16" not in text
+    known = read_plan(text, str(file), load("training"))
+    assert (known.design["format"], known.inputs["precision"]) == ("fp16", "fp16")
+    assert known.inputs["hardware"] == "v100-sxm2-32"
+    again = load("training", known.inputs)
+    back = read_design(again, known, {})
+    assert back == design
+    assert broken_rule(again, back) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dse.problem import Problem
@@ -25,6 +26,9 @@ TARGETS: Mapping[str, Exporter] = {
 }
 """What ``dse export --to`` takes."""
 
+_SECTION = re.compile(r"(?:\s*#.*\n|\s*\n)*\s*\[+[\w. \"'-]+\]+\s*(?:#.*)?$", re.MULTILINE)
+"""The head of a section of TOML, after comments only."""
+
 KEPT = ("format", "dispatch")
 """Dimensions that change what is learned, so that a better plan keeps them."""
 
@@ -40,6 +44,6 @@ def read_plan(text: str, file: str, problem: Problem) -> KnownPlan:
     if start.startswith("{") or file.endswith(".json"):
         found = read_json(text, file, problem)
         return found if found is not None else read_deepspeed(text, file, problem)
-    if file.endswith(".toml") or start.startswith("["):
+    if file.endswith(".toml") or _SECTION.match(text):
         return read_torchtitan(text, file, problem)
     return (read_started if is_started(text) else read_megatron)(text, file, problem)

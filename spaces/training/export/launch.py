@@ -22,7 +22,7 @@ from .names import (
 from .remarks import read_remark
 from .shell import UNKNOWN, Script, Word, read_script
 
-__all__ = ["Launch", "read_launch"]
+__all__ = ["LIMIT", "Launch", "read_launch"]
 
 _LAUNCHERS = frozenset(
     "nnodes nproc-per-node num-gpus num-nodes nodes ntasks ntasks-per-node gpus-per-node gpus-per-task".split()
@@ -44,19 +44,24 @@ _HARMLESS = {
 }
 """Values of costly arguments that ask for nothing unusual."""
 
-_TOO_MUCH = 1 << 18
+LIMIT = 1 << 18
+"""Bytes of a launch line, and of a configuration that it names."""
+_DIGITS = 7
+"""Digits that a number of nodes or GPUs may have."""
 
 
 @dataclass
 class Launch:
     """A launch line. ``others`` are the options of the launcher and of Megatron-DeepSpeed, named with dashes; ``ours``
-    are the values in comments ``# dse: name=value``, with their lines.
+    are the values in comments ``# dse: name=value``, with their lines. ``gpus_fault`` is why the number of GPUs cannot
+    be known, where the file has arguments for it.
     """
 
     flags: Flags
     others: Flags
     gpus: int | None = None
     gpus_place: str = ""
+    gpus_fault: str = ""
     ours: dict[str, tuple[str, int]] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -69,9 +74,9 @@ def read_launch(text: str, file: str) -> Launch:
         InputError: it cannot be read, contradicts itself, or has an argument that changes the cost and is not
             understood; each with its place.
     """
-    if len(text) > _TOO_MUCH:
+    if len(text) > LIMIT:
         raise InputError(
-            f"{file}: a launch line has at most {_TOO_MUCH // 1024} KB, but this has {len(text) // 1024}"
+            f"{file}: a launch line has at most {LIMIT // 1024} KB, but this has {len(text) // 1024}"
         )
     batch = _slurm(text)
     nodes = batch.get("nodes", ("", 0))[0]
@@ -103,7 +108,7 @@ def _take(launch: Launch, started: Flags, head: Word, values: list[str]) -> None
     plain = name.replace("_", "-")
     place = f"{file}:{head.line}: {head.text}"
     if plain in _LAUNCHERS:
-        started.named.setdefault(plain, Flag(plain, tuple(values[:1]) or ("",), head.line))
+        started.named.setdefault(plain, Flag(plain, tuple(values[:1]), head.line))
     elif name in MEGATRON_GONE:
         raise InputError(f"{place}: Megatron-LM takes this no longer; write --{MEGATRON_GONE[name]}")
     elif name in MEGATRON_COSTLY:
@@ -180,26 +185,19 @@ def _short_options(command: list[Word], started: Flags) -> None:
 
 
 def _count(launch: Launch, started: Flags, batch: dict[str, tuple[str, int]]) -> None:
-    """Finds the number of GPUs: nodes times GPUs a node, or the number of tasks."""
+    """Finds the number of GPUs: nodes times GPUs a node, or the number of tasks; else why it cannot be known."""
     for name, (value, line) in batch.items():
         started.named.setdefault(name, Flag(name, (value,), line))
-
-    def size(*names: str) -> tuple[int, int] | None:
-        for name in names:
-            flag = started.named.get(name)
-            if flag is None:
-                continue
-            value = flag.values[0]
-            if value.isascii() and value.isdecimal() and 0 < int(value) < 10**9:
-                return int(value), flag.line
-            if name == "nnodes" and re.fullmatch(r"\d+:\d+", value):
-                raise started.fault(name, "a range of nodes; give one number, or add --set n_gpus=N")
-        return None
-
-    nodes = size("nnodes", "num-nodes", "nodes")
-    each = size("nproc-per-node", "num-gpus", "ntasks-per-node", "gpus-per-node")
-    tasks = size("ntasks")
     file = launch.flags.file
+    try:
+        nodes = _size(started, ("nnodes", "num-nodes"), "nodes")
+        each = _size(started, ("nproc-per-node", "num-gpus", "ntasks-per-node"), "gpus-per-node")
+        tasks = None if each else _size(started, ("ntasks",))
+        if each and not nodes and "hostfile" in launch.others:
+            raise launch.others.fault("hostfile", "the number of nodes is in another file")
+    except InputError as error:
+        launch.gpus_fault = f"{error}; add --set n_gpus=N"
+        return
     if each:
         launch.gpus = (nodes[0] if nodes else 1) * each[0]
         several = "" if nodes and nodes[0] == 1 else "s"
@@ -208,6 +206,38 @@ def _count(launch: Launch, started: Flags, batch: dict[str, tuple[str, int]]) ->
     elif tasks:
         launch.gpus = tasks[0]
         launch.gpus_place = f"{file}:{tasks[1]}: {tasks[0]} tasks"
+
+
+def _size(started: Flags, names: tuple[str, ...], instead: str = "") -> tuple[int, int] | None:
+    """The first of some numbers that is given, and its line; where it is not in the file, what Slurm is asked for
+    ``instead``.
+
+    Raises:
+        InputError: it is no number above 0, or it is not in the file.
+    """
+    for name in (*names, *([instead] if instead else [])):
+        flag = started.named.get(name)
+        if flag is None:
+            continue
+        value = flag.values[0] if flag.values else ""
+        if UNKNOWN in value and instead in started:
+            flag = started.named[instead]
+            value = flag.values[0] if flag.values else ""
+        if flag.name == "gpus-per-node":
+            value = value.rpartition(":")[2]
+        least, sign, most = value.partition(":")
+        if sign and flag.name == "nnodes" and least.isdecimal() and most.isdecimal():
+            if least != most:
+                raise started.fault(flag.name, "a range of nodes, not one number")
+            value = least
+        if UNKNOWN in value:
+            raise started.fault(flag.name, "its value is not in the file")
+        if not value:
+            raise started.fault(flag.name, "it has no value")
+        if not re.fullmatch(rf"0*[1-9][0-9]{{0,{_DIGITS - 1}}}", value):
+            raise started.fault(flag.name, f"expected a whole number above 0 of at most {_DIGITS} digits")
+        return int(value), flag.line
+    return None
 
 
 def _remarks(launch: Launch, script: Script) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from dse.problem.files import read_file
 from dse.spaces.catalog.huggingface import read_config
 
+from .launch import LIMIT
 from .reading import row_of_launch
 
 __all__ = ["model_row"]
@@ -18,5 +20,8 @@ def model_row(path: Path) -> Mapping[str, object]:
     Raises:
         InputError: the file is neither, or has an architecture that is not known.
     """
-    row: Mapping[str, object] = read_config(path) if path.suffix == ".json" else row_of_launch(path)
-    return row
+    expected = "a config.json, or a launch line of Megatron-LM"
+    if path.suffix == ".json" or read_file(path, LIMIT, expected).lstrip().startswith("{"):
+        row: Mapping[str, object] = read_config(path)
+        return row
+    return row_of_launch(path)

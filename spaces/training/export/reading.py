@@ -7,11 +7,12 @@ from pathlib import Path
 
 from dse.errors import InputError
 from dse.problem import Problem
+from dse.problem.files import read_file
 from dse.study.exports import KnownPlan, row_of
 
 from .architecture import Architecture, read_architecture
 from .flags import Flags
-from .launch import Launch, read_launch
+from .launch import LIMIT, Launch, read_launch
 from .megatron import recompute_modules
 from .shapes import Shape, cell, given_number, predicted_format
 
@@ -30,7 +31,9 @@ def row_of_launch(path: Path) -> dict[str, float]:
     Raises:
         InputError: the file is no launch line, or a size is missing.
     """
-    return read_architecture(read_launch(path.read_text(encoding="utf-8"), str(path)).flags).row
+    return read_architecture(
+        read_launch(read_file(path, LIMIT, "a launch line of Megatron-LM"), str(path)).flags
+    ).row
 
 
 def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
@@ -45,6 +48,8 @@ def read_megatron(text: str, file: str, problem: Problem) -> KnownPlan:
         if launch.gpus not in (None, given):
             launch.notes.append(f"n_gpus is {given} by --set, instead of {launch.gpus} ({launch.gpus_place})")
         launch.gpus, launch.gpus_place = given, f"n_gpus={given}"
+    elif launch.gpus_fault:
+        raise InputError(launch.gpus_fault)
     flags = launch.flags
     architecture = read_architecture(flags)
     inputs = {

@@ -24,6 +24,9 @@ _Marked = list[tuple[str, int]]
 _MOST = 200_000
 """Characters that a variable may hold, and words a script may have."""
 
+_DEEPEST = 32
+"""Defaults ``${NAME:-...}`` inside each other."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _BEFORE = frozenset("export local readonly declare then else do if elif time exec".split())
@@ -51,7 +54,7 @@ def read_script(text: str, file: str, known: dict[str, str] | None = None) -> Sc
     """The commands of a shell script; ``known`` are variables that are set from outside.
 
     Raises:
-        InputError: a quote or bracket is never closed, or a variable grows without end.
+        InputError: a quote or bracket is never closed, a variable grows without end, or defaults are nested too deep.
     """
     reader = _Reader(text.replace("\r\n", "\n"), file)
     for name, value in (known or {}).items():
@@ -60,8 +63,8 @@ def read_script(text: str, file: str, known: dict[str, str] | None = None) -> Sc
 
 
 class _Reader:
-    def __init__(self, text: str, file: str) -> None:
-        self.text, self.at, self.line = text, 0, 1
+    def __init__(self, text: str, file: str, depth: int = 0) -> None:
+        self.text, self.at, self.line, self.depth = text, 0, 1, depth
         self.script = Script(file)
         self.variables: dict[str, list[_Marked]] = {}
         self.words = 0
@@ -259,7 +262,11 @@ class _Reader:
             return self.variables[name] if whole else self.variables[name][:1], bool(whole)
         if default is None:
             return [[(UNKNOWN, self.line)]], False
-        nested = _Reader(default, self.script.file)
+        if self.depth >= _DEEPEST:
+            raise self.fault(
+                self.line, f"more than {_DEEPEST} defaults ${{{name}:-...}} stand inside each other"
+            )
+        nested = _Reader(default, self.script.file, self.depth + 1)
         nested.variables, nested.line = self.variables, self.line
         return [[mark for part in nested._parts(split=False) for mark in part]], False
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, nearest
-from dse.problem import Problem
+from dse.problem import Design, Problem
+from dse.problem.files import read_file
 from dse.study.exports import KnownPlan
 
 from .deepspeed import STAGES
-from .launch import Launch, read_launch
+from .launch import LIMIT, Launch, read_launch
 from .names import DEEPSPEED
 from .plain import load_json
 from .shapes import given_number, predicted_format
@@ -31,13 +33,14 @@ _READ = (
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """What a configuration says: texts of inputs and of dimensions; and its batch, where it is given."""
+    """What a configuration says: texts of inputs and of dimensions, its accumulation steps, and whether it has tp."""
 
     inputs: dict[str, str]
     design: dict[str, str]
     ignored: list[str]
     notes: list[str]
     steps: int | None
+    tp_told: bool
 
 
 def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
@@ -46,14 +49,51 @@ def read_deepspeed(content: str, file: str, problem: Problem) -> KnownPlan:
     Raises:
         InputError: it is damaged, leaves the batch open, or contradicts itself.
     """
+    script = Path(file).with_suffix(".sh")
+    if script != Path(file) and (started := _starts(script, Path(file))) is not None:
+        known = read_started(started, str(script), problem)
+        return replace(known, notes=(f"{script} starts it and is read too", *known.notes))
     found = _read(content, file, problem)
-    notes = list(found.notes)
-    if found.steps is not None and "global_batch" in found.inputs:
-        micro, tp = int(found.design["micro_batch"]), int(found.design["tp"])
-        found.inputs["n_gpus"] = f"{int(found.inputs['global_batch']) // (micro * found.steps) * tp}"
-        notes.append("GPUs are counted without pipeline and sequence parallelism; else add --set n_gpus=N")
     places = {name: f"{file}: {name}={value}" for name, value in {**found.inputs, **found.design}.items()}
-    return _plan(found, places, notes, problem)
+    told = "" if found.tp_told else "tp, "
+    note = (
+        f"{file} has no place for {told}pp and cp, which are 1 unless they are given beside it (such as pp=2)"
+    )
+    known = _plan(found, places, [*found.notes, note], problem)
+    return known if found.steps is None else replace(known, agrees=_agreement(found, file))
+
+
+def _starts(script: Path, configuration: Path) -> str | None:
+    """The text of a script, if there is one that starts a program with a configuration."""
+    if not script.is_file() or not configuration.is_file():
+        return None
+    text = read_file(script, LIMIT, "a script that starts DeepSpeed")
+    if not is_started(text):
+        return None
+    named = _configuration_of(read_launch(text, str(script)), str(script))
+    return text if named.samefile(configuration) else None
+
+
+def _agreement(found: _Configuration, file: str) -> Callable[[Problem, Design], None]:
+    """The check that a configuration's batch is that of the data parallel ranks which a design leaves."""
+    micro, steps, batch = int(found.design["micro_batch"]), found.steps or 1, found.inputs.get("global_batch")
+
+    def agrees(problem: Problem, design: Design) -> None:
+        gpus = problem.inputs["n_gpus"].value if "n_gpus" in problem.inputs else None
+        if batch is None or not isinstance(gpus, float):
+            return
+        replicas = int(batch) // (micro * steps)
+        sizes = {name: int(design.get(name, 1)) for name in ("tp", "pp", "cp")}
+        if gpus == replicas * math.prod(sizes.values()):
+            return
+        product = " x ".join(f"{name}={size}" for name, size in sizes.items())
+        raise InputError(
+            f"{file}: train_batch_size {batch} is {micro} x {steps} (micro-batch x accumulation steps) on {replicas} "
+            f"data parallel ranks, but {gpus:g} GPUs and {product} leave {gpus / math.prod(sizes.values()):.6g}; what the "
+            "file cannot say is missing or wrong: add tp=, pp= or cp= with their numbers, or another --set n_gpus=N"
+        )
+
+    return agrees
 
 
 def is_started(text: str) -> bool:
@@ -70,7 +110,7 @@ def read_started(text: str, file: str, problem: Problem) -> KnownPlan:
     launch = read_launch(text, file)
     flags, others = launch.flags, launch.others
     path = _configuration_of(launch, file)
-    found = _read(path.read_text(encoding="utf-8-sig"), str(path), problem)
+    found = _read(read_file(path, LIMIT, "a DeepSpeed configuration"), str(path), problem)
     places = {name: f"{path}: {name}={value}" for name, value in {**found.inputs, **found.design}.items()}
     sizes = {
         "tp": ("tensor-model-parallel-size", flags),
@@ -86,8 +126,12 @@ def read_started(text: str, file: str, problem: Problem) -> KnownPlan:
     if "seq-length" in flags:
         found.inputs["seq_len"] = f"{flags.positive('seq-length', 1)}"
         places["seq_len"] = flags.place("seq-length")
-    if (gpus := given_number(problem, "n_gpus") or launch.gpus) is not None:
-        found.inputs["n_gpus"] = f"{gpus}"
+    if (given := given_number(problem, "n_gpus")) is not None:
+        launch.gpus, launch.gpus_place = given, f"n_gpus={given}"
+    elif launch.gpus_fault:
+        raise InputError(launch.gpus_fault)
+    if launch.gpus is not None:
+        found.inputs["n_gpus"] = f"{launch.gpus}"
         places["n_gpus"] = launch.gpus_place
     if "moe-train-capacity-factor" in others and found.design["dispatch"] == "capacity":
         found.inputs["capacity_factor"] = f"{others.decimal('moe-train-capacity-factor', 1):.12g}"
@@ -214,7 +258,7 @@ def _read(content: str, file: str, problem: Problem) -> _Configuration:
     batch = _count(data, "train_batch_size", file)
     if micro is None:
         raise InputError(f"{file}: 'train_micro_batch_size_per_gpu' is missing")
-    tp = _count(_section(data, "tensor_parallel", file), "autotp_size", file) or 1
+    tp = _count(_section(data, "tensor_parallel", file), "autotp_size", file)
     inputs = {"framework": "deepspeed"}
     notes: list[str] = []
     if batch is not None:
@@ -240,7 +284,7 @@ def _read(content: str, file: str, problem: Problem) -> _Configuration:
     notes += told
     inputs["precision"] = precision
     design = {
-        "tp": f"{tp}",
+        "tp": f"{tp or 1}",
         "sequence_parallel": "false",
         "pp": "1",
         "schedule": "1f1b",
@@ -262,7 +306,7 @@ def _read(content: str, file: str, problem: Problem) -> _Configuration:
         "overlap_tp": "false",
         "edges": "even",
     }
-    return _Configuration(inputs, design, ignored, notes, steps)
+    return _Configuration(inputs, design, ignored, notes, steps, tp is not None)
 
 
 def _keys(data: dict[str, Any]) -> str:
