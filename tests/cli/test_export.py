@@ -104,6 +104,17 @@ def test_what_starts_a_configuration_is_written_beside_it(dse: Dse, space: Path,
     assert "starts it and is read too" in both
     assert "model=llama-3.1-8b" in both
     assert "tp=4 sequence_parallel=true pp=2" in both
+    script = path.with_suffix(".sh").read_text(encoding="utf-8")
+    ran = dse("explain", space, "--plan", path, "--set", "n_gpus=128")
+    assert (ran.code, ran.out) == (2, "")
+    assert "on 8 data parallel ranks, but 128 GPUs and tp=4 x pp=2 x cp=1 leave 16" in ran.err
+    assert dse("explain", space, "--plan", path, "--set", "n_gpus=128", "tp=8").code == 0
+    path.with_suffix(".sh").write_text(script.replace("--num_nodes 8", "--num_nodes $N"), encoding="utf-8")
+    assert (
+        "--num-nodes $?: its value is not in the file; add --set n_gpus=N"
+        in dse("explain", space, "--plan", path).err
+    )
+    assert dse("explain", space, "--plan", path, "--set", "n_gpus=64").code == 0
     path.with_suffix(".sh").write_text("deepspeed train.py\n", encoding="utf-8")
     alone = ["--set", "model=llama-3.1-8b", "--set", "seq_len=8192"]
     ran = dse("explain", space, "--plan", path)

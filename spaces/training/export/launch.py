@@ -54,7 +54,7 @@ _DIGITS = 7
 class Launch:
     """A launch line. ``others`` are the options of the launcher and of Megatron-DeepSpeed, named with dashes; ``ours``
     are the values in comments ``# dse: name=value``, with their lines. ``gpus_fault`` is why the number of GPUs cannot
-    be known, where the file has arguments for it.
+    be known, where the file has arguments for it; ``gpus_given`` is whether the user gave it instead.
     """
 
     flags: Flags
@@ -62,6 +62,7 @@ class Launch:
     gpus: int | None = None
     gpus_place: str = ""
     gpus_fault: str = ""
+    gpus_given: bool = False
     ours: dict[str, tuple[str, int]] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

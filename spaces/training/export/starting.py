@@ -127,7 +127,7 @@ def read_started(text: str, file: str, problem: Problem) -> KnownPlan:
         found.inputs["seq_len"] = f"{flags.positive('seq-length', 1)}"
         places["seq_len"] = flags.place("seq-length")
     if (given := given_number(problem, "n_gpus")) is not None:
-        launch.gpus, launch.gpus_place = given, f"n_gpus={given}"
+        launch.gpus, launch.gpus_place, launch.gpus_given = given, f"n_gpus={given}", True
     elif launch.gpus_fault:
         raise InputError(launch.gpus_fault)
     if launch.gpus is not None:
@@ -147,7 +147,10 @@ def read_started(text: str, file: str, problem: Problem) -> KnownPlan:
         for text in dict.fromkeys(launch.ignored)
         if text.partition(" ")[0].replace("_", "-") not in names
     )
-    return _plan(found, places, [*found.notes, *launch.notes], problem)
+    known = _plan(found, places, [*found.notes, *launch.notes], problem)
+    if found.steps is None or not launch.gpus_given:
+        return known
+    return replace(known, agrees=_agreement(found, str(path)))
 
 
 def _configuration_of(launch: Launch, file: str) -> Path:
@@ -186,7 +189,8 @@ def _switches(launch: Launch, design: dict[str, str]) -> dict[str, str]:
 
 
 def _check_same(launch: Launch, found: _Configuration, path: Path) -> None:
-    """Makes sure that the script and the configuration say the same of stage, batch and number of GPUs.
+    """Makes sure that the script and the configuration say the same of stage, batch and number of GPUs; with a number
+    of GPUs that the user gave, the batch is judged when the whole design is known.
 
     Raises:
         InputError: they do not.
@@ -202,6 +206,8 @@ def _check_same(launch: Launch, found: _Configuration, path: Path) -> None:
             raise table.fault(argument, f"{path} has {there}")
     if "global_batch" not in found.inputs and "global-batch-size" in flags:
         found.inputs["global_batch"] = f"{flags.positive('global-batch-size', 1)}"
+    if launch.gpus_given:
+        return
     ranks = math.prod(int(found.design[name]) for name in ("tp", "pp", "cp"))
     gpus, batch = int(found.inputs.get("n_gpus", 0)), int(found.inputs.get("global_batch", 0))
     if gpus % ranks:
