@@ -270,6 +270,8 @@ def test_models_of_one_architecture_are_told_apart_by_their_vocabulary() -> None
     [
         ("a.json", "{", "a.json:1:2: this is no JSON"),
         ("a.json", "[1]", "expected a JSON object"),
+        ("a.json", '{"a": ' + "[" * 200_000, "a.json: this JSON is nested too deep to be read"),
+        ("a.txt", "[a]\nb = " + "[" * 3_000, "a.txt: this TOML is nested too deep to be read"),
         ("a.json", "{}", "expected a plan in JSON or a DeepSpeed configuration, but found nothing"),
         ("a.json", '{"inputs": {}, "design": {"tp": [1]}}', "'design' must be an object of texts"),
         (
@@ -474,6 +476,9 @@ def test_files_are_known_by_what_is_in_them(tmp_path: Path) -> None:
     config = tmp_path / "model.txt"
     config.write_text('{"model_type": "lama"}', encoding="utf-8")
     with pytest.raises(InputError, match=r"model.txt:1: model_type: found"):
+        model_row(config)
+    config.write_text("[model]\nlayers = 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match="or a launch line of Megatron-LM, but found neither"):
         model_row(config)
     config.write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"found an empty file, expected a config.json, or a launch line"):

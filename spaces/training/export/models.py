@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from dse.errors import InputError
 from dse.problem.files import read_file
 from dse.spaces.catalog.huggingface import read_config
 
@@ -21,7 +22,10 @@ def model_row(path: Path) -> Mapping[str, object]:
         InputError: the file is neither, or has an architecture that is not known.
     """
     expected = "a config.json, or a launch line of Megatron-LM"
-    if path.suffix == ".json" or read_file(path, LIMIT, expected).lstrip().startswith("{"):
+    text = "{" if path.suffix == ".json" else read_file(path, LIMIT, expected)
+    if text.lstrip().startswith("{"):
         row: Mapping[str, object] = read_config(path)
         return row
+    if "--" not in text:
+        raise InputError(f"{path}: expected {expected}, but found neither")
     return row_of_launch(path)

@@ -32,7 +32,9 @@ def load_json(text: str, file: str) -> dict[str, Any]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
-    except (RecursionError, ValueError) as error:
+    except RecursionError:
+        raise InputError(f"{file}: this JSON is nested too deep to be read") from None
+    except ValueError as error:
         raise InputError(f"{file}: this JSON cannot be read: {error}") from None
     if not isinstance(data, dict):
         raise InputError(f"{file}: expected a JSON object, but got {type(data).__name__}")

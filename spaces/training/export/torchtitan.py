@@ -189,7 +189,9 @@ def read_torchtitan(content: str, file: str, problem: Problem) -> KnownPlan:
     """
     try:
         data = tomllib.loads(content)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise InputError(f"{file}: this TOML is nested too deep to be read") from None
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: this is no TOML: {error}") from None
     read = _Config(data, file)
     if not any(section in data for section in ("parallelism", "training")):
