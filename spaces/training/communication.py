@@ -25,7 +25,7 @@ class Group:
     """A communicator: its ranks, how many of them share a node, and on how many nodes they are.
 
     ``link`` and ``network`` are seconds per byte inside a node and between nodes, for the members of one node
-    together; ``link_step`` and ``network_step`` are seconds of one step of a ring.
+    together; ``link_step`` and ``network_step`` are seconds of one step of a ring; ``in_network`` is 1 where switches reduce.
     """
 
     ranks: Any
@@ -35,6 +35,7 @@ class Group:
     network: Any
     link_step: Any
     network_step: Any
+    in_network: Any
 
 
 def node_size(g: Given) -> Any:
@@ -62,7 +63,9 @@ def on_one_node(g: Given, ranks: Any, inner: Any) -> Any:
 
 def placed(g: Given, ranks: Any, on_node: Any, reach: Any) -> Group:
     """The communicator of ``ranks`` members, ``on_node`` of them on each node, over ``reach`` GPUs."""
-    e = g.efficiency
+    e, c = g.efficiency, g.cluster
+    nothing = 0.0 * e.link_latency
+    beyond = (c.rack > 0) & (reach > c.rack)
     none = 0.0 / g.hardware.bandwidth  # a speed that nobody needs may be unknown
     return Group(
         ranks,
@@ -70,8 +73,10 @@ def placed(g: Given, ranks: Any, on_node: Any, reach: Any) -> Group:
         ranks / on_node,
         where(on_node > 1.0, 1.0 / (g.hardware.link * e.link), none),
         where(ranks > on_node, 1.0 / (_nic(g, reach) * on_node), none),
-        e.link_latency,
-        e.nic_latency,
+        where(c.link_latency > nothing, c.link_latency, e.link_latency),
+        where(c.nic_latency > nothing, c.nic_latency, e.nic_latency)
+        + where(beyond, c.fabric_latency, nothing),
+        c.in_network,
     )
 
 
@@ -92,10 +97,13 @@ def all_gather(to: Group, size: Any) -> Any:
 
 
 def all_reduce(to: Group, size: Any) -> Any:
-    """Seconds to reduce ``size`` bytes on every rank: scatter on the nodes, a tree between them, gather."""
+    """Seconds to reduce ``size`` bytes on every rank: scatter on the nodes, a tree between them, gather.
+
+    Switches that reduce on the way send the data between nodes once, not twice (NCCL-tests PERFORMANCE.md).
+    """
     inside, between = _transfers(to, size)
     steps = (to.on_node - 1.0) * to.link_step + log2(to.nodes) * to.network_step
-    return 2.0 * (inside + between + steps)
+    return 2.0 * (inside + steps) + (2.0 - to.in_network) * between
 
 
 def all_to_all(to: Group, size: Any, sent: Any = 1.0) -> Any:

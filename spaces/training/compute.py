@@ -18,10 +18,11 @@ from .layout import Given, alike, expert_load, expert_tp, tokens, yes
 __all__ = ["Head", "Layer", "half_rate", "head", "layer", "optimizer_step"]
 
 UNFUSED_FORWARD, UNFUSED_BACKWARD = 12.0, 15.0
-"""Bytes of memory traffic for each attention score without a fused kernel: products, softmax and dropout."""
+"""Bytes of memory traffic for each attention score without a fused kernel, counted operand by operand: the products write and
+read it in 2, masked softmax and dropout with its mask read and write it in between, and the same for gradients."""
 
 NORM_VALUES = 10.0
-"""Values of width h that two norms and two residual additions read and write for each token, forward."""
+"""Values of width h that two norms (2 each) and two residual additions (3 each) read and write for each token, forward."""
 
 ADAM_BYTES = 34.0
 """Bytes that Adam moves for each parameter: gradient, master weight and two moments in, the last three and a

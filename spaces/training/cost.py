@@ -83,7 +83,7 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         "hfu": quantity(executed, "flop") / (total * g.n_gpus * dense),
         "tokens_per_second": rate,
         "gpu_tokens_per_second": rate / g.n_gpus,
-        "best_measured_mfu": g.efficiency.best_mfu,
+        "best_measured_mfu": g.efficiency.best_mfu * (model / flops.causal_flops(g)),
         "parameters": architecture.parameters(g.model),
         "days": training,
         "gpu_hour": price,

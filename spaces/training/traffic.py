@@ -139,10 +139,10 @@ def data_parallel(g: Given, layers: Any) -> Data:
     spread = placed(g, expert_ranks, alone, reach)
     own = yes(g.model.moe_layers > 0)
     once = (
-        all_gather(near, s.once * dense)
+        yes(s.once > 0) * all_gather(near, s.once * dense)
         + s.once_calls * layers * ring_latency(near)
         + all_reduce(far, s.replica * dense / ranks)
-        + own * all_gather(spread, s.once * experts)
+        + own * yes(s.once > 0) * all_gather(spread, s.once * experts)
     )
     gathered = all_gather(near, s.each * dense) + own * all_gather(spread, s.each * experts)
     return Data(once, yes(s.each > 0) * gathered + s.each_calls * layers * ring_latency(near))

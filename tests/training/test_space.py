@@ -274,3 +274,19 @@ def test_a_model_that_the_cluster_cannot_hold() -> None:
     assert code == 1
     assert "the fullest GPU has no room" in printed
     assert "with n_gpus = 64 some design is feasible; with 16 and 32 none is" in printed
+
+
+def test_leading_dense_layers_stand_on_the_first_stage() -> None:
+    problem = space(model="deepseek-v3", n_gpus="1344", global_batch="2688", framework="megatron")
+    verdict = judge(problem, plan_of(problem, pp=21, edges="both"))
+    assert verdict.reason == "the dense layers that come first must stand on the first of 21 stages"
+
+
+def test_the_record_counts_attention_as_the_prediction_does() -> None:
+    found = [
+        traced(problem, plan_of(problem))
+        for problem in (space(model="llama-3-8b", attention_flops=count) for count in ("causal", "full"))
+    ]
+    shares = [metrics["mfu"] / metrics["best_measured_mfu"] for metrics in found]
+    assert shares[0] == pytest.approx(shares[1], rel=1e-12)
+    assert found[0]["mfu"] < found[1]["mfu"]

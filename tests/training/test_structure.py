@@ -383,7 +383,7 @@ def test_the_plan_of_llama_3_is_legal() -> None:
         ({"sequence_parallel": False, "overlap_tp": True}, "overlap_needs_sp", "needs sequence parallelism"),
         ({"tp": 16, "overlap_tp": True}, "overlap_in_node", "TP 16 leaves it"),
         ({"recompute": "full", "recompute_block": 3}, "recompute_block", "blocks of 3 layers"),
-        ({"seq_len": "8200", "cp": 64}, "sequence", "8200 tokens is not divisible by twice CP 64 (ring)"),
+        ({"seq_len": "8200", "cp": 64}, "sequence", "8200 tokens is not divisible by twice CP 64"),
         ({"cp": 32, "cp_kind": "ulysses"}, "ulysses", "TP 8 x CP 32 does not divide 128"),
     ],
 )  # fmt: skip

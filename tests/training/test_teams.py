@@ -152,7 +152,7 @@ def test_only_near_shapes_of_dense_models_are_legal(
         ("n_gpus=2.5", "a whole number from 1 to 16777216, but got 2.5"),
         ("global_batch=0", "a whole number from 1 to 16777216, but got 0"),
         ("attention_share=0", "a number above 0 and at most 1, but got 0"),
-        ("length_imbalance=0.5", "a number of at least 1, but got 0.5"),
+        ("length_imbalance=0.5", "a number from 1 to 1000, but got 0.5"),
         ("memory_reserve=1", "a number of at least 0 and below 1, but got 1"),
         ("memory_fixed=-1 GiB", "a quantity of at least 0 GiB, but got -1 GiB"),
         ("pue=0.9", "a number of at least 1, but got 0.9"),

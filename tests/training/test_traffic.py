@@ -8,7 +8,7 @@ import pytest
 
 from dse.evaluation import State, judge
 from dse.spaces.catalog import architecture
-from dse.spaces.training import activations, compute, flops, step, traffic
+from dse.spaces.training import activations, communication, compute, flops, step, traffic
 from tests.training.legal_plans import names, namespace, plan_of, space, traced
 
 
@@ -160,3 +160,23 @@ def test_a_network_that_is_not_known_is_only_asked_for_between_nodes() -> None:
     assert "the network between nodes of a10g is not known" in judge(more, plan_of(more, tp=2)).reason
     known = space(**inputs, n_gpus="64", cluster="aws-p4d")
     assert judge(known, plan_of(known, tp=2)).state is State.FEASIBLE
+
+
+def test_a_cluster_says_its_own_latencies_and_whether_switches_reduce() -> None:
+    problem = space(model="llama-3-8b", n_gpus="64", global_batch="64", seq_len="2048")
+    slow = plain(problem)
+    slow.cluster.link_latency, slow.cluster.nic_latency = 0.5, 1.0
+    to = communication.group(slow, 16.0, 1.0)
+    assert (to.link_step, to.network_step) == (0.5, 1.0)
+    assert communication.ring_latency(to) == 15.0
+    once, twice = plain(problem), plain(problem)
+    once.cluster.in_network = 1.0
+    reduced = [communication.all_reduce(communication.group(g, 8.0, 8.0), 1e9) for g in (once, twice)]
+    assert reduced[1] == pytest.approx(2 * reduced[0])
+
+
+def test_sharded_weights_send_nothing_once_a_step() -> None:
+    problem = space(model="llama-3-8b", n_gpus="64")
+    g = namespace(problem, names(problem, plan_of(problem, sharding="zero3")))
+    assert g.efficiency.nic_latency > 0
+    assert traffic.data_parallel(g, 32).once == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,8 @@ def report(
     problem = result.problem
     helped = help_for(result)
     if form == "json":
-        emit.as_json({**result.to_dict(), **help_data(*helped), "run": dict(result.run)})
+        told = result if ranked else replace(result, best=tuple(near_points(result)[1:]))
+        emit.as_json({**told.to_dict(), **help_data(*helped), "run": dict(result.run)})
     elif form == "csv":
         points = (result.best if ranked else near_points(result)) or result.front
         ties = points is result.front  # only these have them, in the last column
