@@ -107,15 +107,4 @@ def test_the_commands_shown_exist(folder: Path) -> None:
         )
         assert done.returncode in (0, 1), (command, done.stderr)
         assert not done.returncode or "no feasible design" in done.stdout, (command, done.stdout)
-
-
-def test_the_training_commands_run(tmp_path: Path) -> None:
-    (listed,) = [block for block in blocks("sh") if "dse search training" in block]
-    commands = [line.partition("#")[0].split() for line in listed.splitlines()]
-    assert len(commands) == 4
-    for command in commands:
-        assert command[0] == "dse"
-        done = run(tmp_path, "-m", *command)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() or "-o" in command
-    assert "--tensor-model-parallel-size" in (tmp_path / "launch.sh").read_text(encoding="utf-8")
+    assert "--tensor-model-parallel-size" in (folder / "launch.sh").read_text(encoding="utf-8")

@@ -169,10 +169,6 @@ def test_inputs_that_mean_nothing_are_refused_before_a_search(setting: str, expe
     ("settings", "said"),
     [
         ({"model": "llama-3.1-405b"}, "with n_gpus = 64 some design is feasible; with 16 and 32 none is"),
-        (
-            {"model": "megatron-1t", "seq_len": "2048"},
-            "with n_gpus = 128 some design is feasible; with 16, 32 and 64 none is",
-        ),
     ],
 )
 def test_how_many_gpus_would_do(settings: dict[str, str], said: str) -> None:
