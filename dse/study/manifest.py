@@ -131,6 +131,11 @@ class Manifest:
         data["overrides"] = tuple((str(name), str(text)) for name, text in data["overrides"])
         return cls(**data)
 
+    @property
+    def ranked(self) -> bool:
+        """Whether a list of the best designs was asked for, not only kept to count those near the best."""
+        return self.top > 0 and (not self.within or self.listed == self.top)
+
     def settled(self, solver: Solver) -> Manifest:
         """The settings that a solver can keep: only an exact one counts what is near the best."""
         if not self.within:

@@ -165,7 +165,8 @@ def _chosen(best: FrontPoint, near: Sequence[FrontPoint], listed: int) -> list[F
         if changes[point.index] not in sets:
             sets.add(changes[point.index])
             taken.append(point.index)
-    taken += [point.index for point in others if point.index not in set(taken)]
+    different = set(taken)
+    taken += [point.index for point in others if point.index not in different]
     chosen = set(taken[:listed])
     return [point for point in others if point.index in chosen]
 

@@ -25,14 +25,18 @@ def _tokens(g: Given) -> Any:
     return g.global_batch * g.seq_len
 
 
+def _three_passes(g: Given, causal: Any) -> Any:
+    return 3.0 * _tokens(g) * architecture.forward_flops(g.model, g.seq_len, causal, g.attention_share)
+
+
 def model_flops(g: Given) -> Any:
     """FLOPs of one step without recomputation, padding or replicas: three forward passes."""
-    return 3.0 * _tokens(g) * architecture.forward_flops(g.model, g.seq_len, _causal(g), g.attention_share)
+    return _three_passes(g, _causal(g))
 
 
 def causal_flops(g: Given) -> Any:
     """Model FLOPs with half of the attention's products, as the best measured MFU counts them."""
-    return 3.0 * _tokens(g) * architecture.forward_flops(g.model, g.seq_len, 1.0, g.attention_share)
+    return _three_passes(g, 1.0)
 
 
 def _attention(g: Given) -> Any:

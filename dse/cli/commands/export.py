@@ -120,7 +120,7 @@ def _of_run(folder: Path, point: int | None, *, code: bool) -> tuple[Problem, De
 
     study = Study.open(folder, code=code)
     manifest = read_manifest(folder)
-    ranked = bool(study.result.best) and (not manifest.within or manifest.listed == manifest.top)
+    ranked = bool(study.result.best) and manifest.ranked
     points = (
         study.result.best if ranked else study.result.front
     )  # others are kept to count what is near the best

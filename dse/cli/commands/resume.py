@@ -50,8 +50,7 @@ def command(
     if before is not None and (why := _idle(before, result)):
         emit.note(why)
     settled = Manifest.read(run)
-    asked = settled.top > 0 and (not settled.within or settled.listed == settled.top)
-    report(result, form, run, settled.objective, ranked=asked)
+    report(result, form, run, settled.objective, ranked=settled.ranked)
     return 0 if result.feasible else 1
 
 
