@@ -1,4 +1,4 @@
-"""Rows of the catalogue by name: ``hardware``, ``model`` and ``cluster``.
+"""Rows of the catalogue by name: ``hardware``, ``model``, ``cluster`` and ``weight_format``.
 
 The tables are CSV files, so that a space reads the same rows as a Python program. Peaks are dense; a rate
 is 0 where a chip has no unit for the format, and missing (None) where no figure is public. Memory is what a
@@ -23,7 +23,7 @@ from dse.units import parse_quantity, parse_unit
 from .columns import COLUMNS
 from .huggingface import read_config
 
-__all__ = ["Row", "cluster", "hardware", "model", "names"]
+__all__ = ["Row", "cluster", "hardware", "model", "names", "weight_format"]
 
 
 class Row:
@@ -89,7 +89,7 @@ class Row:
 
 
 def names(table: str) -> tuple[str, ...]:
-    """The names of the rows of ``hardware``, ``models`` or ``clusters``, in the order of the file.
+    """The names of the rows of ``hardware``, ``models``, ``clusters`` or ``formats``, in the order of the file.
 
     Raises:
         InputError: there is no such table.
@@ -115,6 +115,15 @@ def cluster(name: str) -> Row:
         InputError: it is not in the catalogue; the message names the nearest and every known one.
     """
     return _find("clusters", "cluster", name)
+
+
+def weight_format(name: str) -> Row:
+    """A storage format of weights by name; :mod:`.formats` explains its columns.
+
+    Raises:
+        InputError: it is not in the catalogue; the message names the nearest and every known one.
+    """
+    return _find("formats", "format", name)
 
 
 def model(name: str | Path) -> Row:

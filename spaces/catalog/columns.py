@@ -43,7 +43,16 @@ _CLUSTERS = {
 
 _MODELS = {**dict.fromkeys(MODEL_COUNTS, "1"), "source": "text"}
 
+_FORMATS = {
+    **dict.fromkeys(
+        ("bits", "bits_per_weight", "group", "scale_bits", "zero_bits", "block", "block_bits"), "1"
+    ),
+    **dict.fromkeys(("kind", "compute"), "text"),
+    **dict.fromkeys(("integer", "float", "activations", "kv_bits", "mixed"), "1"),
+    "source": "text",
+}
+
 COLUMNS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"hardware": _HARDWARE, "models": _MODELS, "clusters": _CLUSTERS}
+    {"hardware": _HARDWARE, "models": _MODELS, "clusters": _CLUSTERS, "formats": _FORMATS}
 )
 """The columns of ``<name>.csv`` beside the first, which names the row."""
