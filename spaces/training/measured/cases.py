@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.spaces.catalog.columns import MODEL_COUNTS
+from dse.spaces.measured.namespace import Namespace, columns
 
 from .row import Row
 
@@ -26,26 +27,6 @@ INPUTS = {
     "memory_reserve": 0.0, "memory_fixed": 0.0,
 }  # fmt: skip
 """Inputs that no table states, at the values that change nothing."""
-
-
-class Namespace:
-    """Values by attribute; a part is a namespace of its own."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no {name!r} among {', '.join(sorted(self.__dict__))}")
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.__dict__
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__)
-
-    def replaced(self, **values: Any) -> Namespace:
-        """The same with some values exchanged or added."""
-        return Namespace({**self.__dict__, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,30 +129,3 @@ class Cases:
         own = np.where(self.cluster["node"] > 0, self.cluster["node"], node)
         within = self.job["n_gpus"] <= own
         return np.where(np.isnan(datasheet) & within, np.inf, datasheet)
-
-
-def columns(names: Sequence[str], table: Mapping[str, Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-    """The columns of a table's rows, one cell for each name; a missing number is NaN. Lists
-    of texts, which only rules read, are left out.
-
-    Raises:
-        KeyError: the table has no such row.
-    """
-    used = sorted(set(names))
-    for name in used:
-        if name not in table:
-            raise KeyError(f"no row {name!r} among {', '.join(table)}")
-    index = np.array([used.index(name) for name in names], np.intp)
-    found: dict[str, NDArray[Any]] = {}
-    for column in table[used[0]] if used else ():
-        cells = [table[name].get(column) for name in used]
-        if any(isinstance(cell, tuple) for cell in cells):
-            continue  # lists of texts are for rules
-        if all(isinstance(cell, bool) for cell in cells):
-            whole = np.array(cells, bool)
-        elif any(isinstance(cell, str) for cell in cells):
-            whole = np.array(["" if cell is None else str(cell) for cell in cells])
-        else:
-            whole = np.array([np.nan if cell is None else cell for cell in cells], float)
-        found[column] = whole[index]
-    return found

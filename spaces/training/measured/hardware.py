@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
-from dse.errors import nearest
+from dse.spaces.measured.gpus import catalogued, hardware_of, taken_as, unknown
 
 __all__ = ["Cluster", "catalogued", "cluster_of", "hardware_of", "taken_as", "unknown"]
-
-_START, _END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
-
-_GPUS = (
-    (r"gb300", "", "gb300-nvl72"),
-    (r"gb200", "", "gb200-nvl72"),
-    (r"b200", "", "b200-sxm"),
-    (r"h200", "", "h200-sxm"),
-    (r"h100", r"[- ]pcie", "h100-pcie"),
-    (r"h[18]00", r"(?!.*(pcie|nvl))", "h100-sxm"),
-    (r"h20", "", "h20"),
-    (r"a100", r"(?!.*pcie).*40 ?gb", "a100-sxm-40"),
-    (r"a[18]00", r"(?!.*pcie)", "a100-sxm-80"),
-    (r"v100", r"(?!.*(pcie|16 ?gb))", "v100-sxm2-32"),
-    (r"mi300x", "", "mi300x"),
-    (r"mi250x", "", "mi250x"),
-    (r"a10g", "", "a10g"),
-    (r"l40s", "", "l40s"),
-    (r"l4", "", "l4"),
-    (r"t4", "", "t4"),
-    (r"rtx[- ]?4090", "", "rtx-4090"),
-    (r"tpu[- ]v4", "", "tpu-v4"),
-    (r"tpu[- ]v5e", "", "tpu-v5e"),
-    (r"tpu[- ]v5p", "", "tpu-v5p"),
-    (r"tpu[- ]v6e|trillium", "", "tpu-v6e"),
-    (r"trn2|trainium ?2", "", "trn2"),
-)
-"""The word that says which GPU it is, what must follow, and the catalogue's name of it."""
-
-_VARIANTS = r"h100|a100|v100"
-"""Chips of several products; a form, a memory or a node says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,40 +20,6 @@ class Cluster:
     node: float = 0.0
     nic: float = 0.0
     link: float = 0.0
-
-
-def hardware_of(system: str) -> str:
-    """The catalogue's name of the GPU in a ``system`` cell, or "" when it is none of them.
-
-    A catalogue id (``h100-sxm``), or a text in which the GPU's name stands as a word (``A100-80GB SXM (8-GPU node)``).
-    """
-    folded = system.strip().casefold()
-    if folded in catalogued():
-        return folded
-    return next(
-        (name for word, rest, name in _GPUS if re.search(rf"{_START}(?:{word}){_END}{rest}", folded)), ""
-    )
-
-
-def taken_as(system: str) -> str:
-    """The catalogue's name of a GPU whose ``system`` cell leaves open which product it is (``H100``), else ""."""
-    folded = system.strip().casefold()
-    told = folded in catalogued() or not re.search(_VARIANTS, folded)
-    return "" if told or re.search(r"sxm|pcie|\d ?gb|dgx|hgx", folded) else hardware_of(system)
-
-
-def unknown(system: str) -> str:
-    """Why a ``system`` cell names no GPU of the catalogue."""
-    if not system.strip():
-        return "GPU not stated"
-    return f"GPU {system!r} is not in the catalogue{nearest(system, catalogued())}"
-
-
-@cache
-def catalogued() -> tuple[str, ...]:
-    """The ids of the hardware catalogue."""
-    text = files("dse.spaces.catalog").joinpath("hardware.csv").read_text(encoding="utf-8")
-    return tuple(row["hardware"] for row in csv.DictReader(text.splitlines()))
 
 
 def cluster_of(system: str, notes: str) -> Cluster:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 
 from dse.spaces.catalog.columns import MODEL_COUNTS
+from dse.spaces.measured.models import catalogued, experts_of, is_count, mixture, names
 
-__all__ = ["architecture_of", "catalogued", "experts_of"]
+__all__ = ["architecture_of"]
 
 _NEEDED = ("layers", "hidden", "ffn", "heads", "vocab")
 
@@ -40,14 +38,14 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
         return {}, reason
     if missing:
         return {}, _unstated(cells["model"], missing)
-    if wrong := [name for name, count in given.items() if not _is_count(count)]:
+    if wrong := [name for name, count in given.items() if not is_count(count)]:
         return {}, f"architecture has counts that cannot be ({', '.join(wrong)})"
     model = dict.fromkeys(MODEL_COUNTS, 0.0)
     model |= {name: given[name] for name in _NEEDED}
     model["kv_heads"] = given["heads"] if math.isnan(given["kv_heads"]) else given["kv_heads"]
     model["head_dim"] = given["head_dim"]
     model["norms"] = 2.0
-    model |= _mixture(experts, model, known)
+    model |= mixture(experts, model, known)
     if math.isnan(model["head_dim"]):
         if not model["mla"]:
             return {}, "architecture not stated (head_dim)"
@@ -63,86 +61,9 @@ def _unstated(name: str, missing: Sequence[str]) -> str:
     """Why a model that is not of the catalogue cannot be had; a near miss of a name is told."""
     reason = f"architecture not stated ({', '.join(missing)})"
     near = (
-        get_close_matches(name.casefold(), _names(), n=1, cutoff=0.8) if len(missing) == len(_NEEDED) else ()
+        get_close_matches(name.casefold(), names(), n=1, cutoff=0.8) if len(missing) == len(_NEEDED) else ()
     )
     return f"model {name!r} is not in the catalogue; did you mean {near[0]!r}? {reason}" if near else reason
-
-
-def experts_of(text: str) -> tuple[dict[str, float], str]:
-    """A ``moe`` cell, such as ``E=128;topk=8;moe_ffn=768;shared=1;dense_first=3;MLA``, and what is wrong with it."""
-    found: dict[str, float] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(";"))):
-        name, equals, value = part.partition("=")
-        if equals and not value.strip():  # not stated
-            continue
-        try:
-            found[name.casefold()] = float(value) if equals else 1.0
-        except ValueError:
-            return {}, f"mixture of experts not understood ({part})"
-    stated = {"e", "topk"} <= set(found) and all(_is_count(number) for number in found.values())
-    if found and not (stated and found["topk"] <= found["e"]):
-        return {}, f"mixture of experts not understood ({text})"
-    return found, ""
-
-
-MOST = 1e8
-"""Above any width, vocabulary or number of layers."""
-
-
-def _is_count(number: float) -> bool:
-    """A whole number above 0, or not stated."""
-    return math.isnan(number) or (0 < number <= MOST and number % 1 == 0)
-
-
-def catalogued(name: str) -> Mapping[str, float]:
-    """The catalogue's model of that name, written as may be (``Qwen3_30B_a3B``, ``DeepSeek V3 671B``,
-    ``meta-llama/Llama-3.1-70B-Instruct``); else nothing.
-    """
-    plain, models = _plain(name), _catalogue()
-    short = re.sub(r"(instruct|base|hf|chat)$", "", _plain(name.rpartition("/")[2]))
-    return models.get(plain) or models.get(short) or models.get(re.sub(r"(?<=v\d)\d+b$", "", plain), {})
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
-
-
-@cache
-def _rows() -> tuple[dict[str, str], ...]:
-    text = files("dse.spaces.catalog").joinpath("models.csv").read_text(encoding="utf-8")
-    return tuple(csv.DictReader(text.splitlines()))
-
-
-def _names() -> tuple[str, ...]:
-    return tuple(row["model"] for row in _rows())
-
-
-@cache
-def _catalogue() -> dict[str, Mapping[str, float]]:
-    return {_plain(row["model"]): {name: float(row[name]) for name in MODEL_COUNTS} for row in _rows()}
-
-
-LATENT = ("mla", "q_lora", "kv_lora", "rope_dim", "nope_dim", "value_dim")
-"""The columns of latent attention, which tables of measurements only name."""
-
-
-def _mixture(
-    experts: Mapping[str, float], model: Mapping[str, float], known: Mapping[str, float]
-) -> dict[str, float]:
-    if not experts:
-        return {}
-    width = experts.get("moe_ffn", model["ffn"])
-    found = {
-        "experts": experts["e"],
-        "top_k": experts["topk"],
-        "expert_ffn": width,
-        "shared_ffn": experts.get("shared", 0.0) * width,
-        "moe_layers": model["layers"] - experts.get("dense_first", 0.0),
-    }
-    if "mla" in experts:  # Kimi-K2 has the widths of DeepSeek-V3 (their config.json)
-        widths = known or catalogued("deepseek-v3")
-        found |= {name: widths[name] for name in LATENT}
-    return found
 
 
 def _family(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:

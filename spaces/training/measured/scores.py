@@ -193,7 +193,8 @@ def noise(rows: Sequence[Row]) -> dict[str, float]:
 def predicted_value(row: Row, seconds: Sequence[float]) -> float:
     """The prediction in the unit of ``value``: of several plans, halfway (geometrically) between the ends."""
     assert row.target is not None
-    return row.target.in_unit(float(np.sqrt(min(seconds) * max(seconds))))
+    found: float = row.target.in_unit(float(np.sqrt(min(seconds) * max(seconds))))
+    return found
 
 
 def bounds(rows: Sequence[Row], seconds: Mapping[int, Sequence[float]], kind: str = "bounds") -> list[Bound]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from dse.spaces.measured.target import Target
 
 __all__ = ["METRICS", "Target", "metric_of", "iteration_flops", "target_of"]
 
@@ -36,24 +37,6 @@ SAME = {
 def metric_of(text: str) -> str:
     """The figure of that name, in the table's own spelling."""
     return SAME.get(text.casefold(), text)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A measured iteration: its seconds, and how seconds turn into the unit of ``value``.
-
-    In that unit a prediction of ``t`` seconds reads ``scale * t`` when ``value`` is a time, and ``scale / t``
-    when it is a rate.
-    """
-
-    seconds: float
-    value: float
-    scale: float
-    is_rate: bool
-
-    def in_unit(self, seconds: float) -> float:
-        """A time of one iteration, in the unit of ``value``."""
-        return self.scale / seconds if self.is_rate else self.scale * seconds
 
 
 def target_of(
