@@ -159,7 +159,10 @@ class RowTableDecl(_Model):
 
 
 class KeyedTableDecl(_Model):
-    """A table of one quantity, keyed by dimensions: ``rows`` nests one mapping for each of ``keys``."""
+    """A table of one quantity, keyed by dimensions: ``rows`` nests one mapping for each of ``keys``.
+
+    ``value`` names the column of the cells in a CSV ``file`` that has other columns besides.
+    """
 
     keys: tuple[Text, ...] = Field(
         strict=False, min_length=1, description="the dimensions that select a cell"
@@ -169,6 +172,7 @@ class KeyedTableDecl(_Model):
         default_factory=dict
     )
     file: Text | None = None
+    value: Text | None = None
     about: str = ""
 
     def cells(self) -> Iterator[tuple[tuple[str, ...], Cell]]:

@@ -42,7 +42,8 @@ def read_csv_table(path: Path, table: Mapping) -> tuple[Mapping, list[Diagnostic
     """The rows of a table's CSV file, as the nodes that inline rows would give, and what is wrong with them.
 
     A row table has a column of row names first, then its declared columns in any order. A keyed table has one
-    column for each key and then ``value``. Texts of a ``texts`` column are separated by ``;``. An empty cell
+    column for each key and then ``value``; where the table names the column of its cells itself, the file may have
+    others, which are left alone, and rows without a cell. Texts of a ``texts`` column are separated by ``;``. An empty cell
     is missing.
 
     Raises:
@@ -58,7 +59,11 @@ def read_csv_table(path: Path, table: Mapping) -> tuple[Mapping, list[Diagnostic
     keys = keys_of(table)
     if keys:
         kind = find(table, ("unit",))
-        rows = reading.keyed(start[1], records, keys, kind.text if isinstance(kind, Scalar) else "1")
+        named = find(table, ("value",))
+        value = named.text if isinstance(named, Scalar) else None
+        rows = reading.keyed(
+            start[1], records, keys, kind.text if isinstance(kind, Scalar) else "1", value=value
+        )
     else:
         rows = reading.rows(start[1], records, columns_of(table))
     if not rows.entries and not reading.found:
@@ -122,17 +127,26 @@ class _Reading:
         return rows
 
     def keyed(
-        self, header: list[str], records: Iterable[tuple[int, list[str]]], keys: tuple[str, ...], kind: str
+        self,
+        header: list[str],
+        records: Iterable[tuple[int, list[str]]],
+        keys: tuple[str, ...],
+        kind: str,
+        *,
+        value: str | None = None,
     ) -> Mapping:
-        """The nested rows of a keyed table."""
-        if not self._check_header(header, [], dict.fromkeys((*keys, "value"), "")):
+        """The nested rows of a keyed table; ``value`` is the column of its cells in a file that has others too."""
+        wanted = dict.fromkeys((*keys, value or "value"), "")
+        if not self._check_header(header, [], wanted, others=value is not None):
             return self._mapping()
         positions = [header.index(name) for name in keys]
-        value = header.index("value")
+        at_value = header.index(value or "value")
         rows = self._mapping()
         for line, cells in self._complete(records, header):
             where = Location(self.file, line)
             path = [cells[at] for at in positions]
+            if value is not None and not cells[at_value]:
+                continue
             below = rows
             for step in path[:-1]:
                 inner = below.entries.setdefault(step, Mapping(where, {}, {}))
@@ -144,24 +158,28 @@ class _Reading:
             elif path[-1] in below.entries:
                 self.report(line, f"found the cell {', '.join(path)} again, expected it once")
             else:
-                below.entries[path[-1]] = self._cell(where, cells[value], kind)
+                below.entries[path[-1]] = self._cell(where, cells[at_value], kind)
                 below.keys[path[-1]] = where
         return rows
 
     def _mapping(self) -> Mapping:
         return Mapping(Location(self.file, 1), {}, {})
 
-    def _check_header(self, header: list[str], first: list[str], columns: dict[str, str]) -> bool:
+    def _check_header(
+        self, header: list[str], first: list[str], columns: dict[str, str], *, others: bool = False
+    ) -> bool:
         names = header[len(first) :]
         before = len(self.found)
         for name in dict.fromkeys(names):
-            if name not in columns:
+            if name not in columns and not others:
                 self.report(1, f"found the column {name!r}, expected a declared one{nearest(name, columns)}")
             if names.count(name) > 1:
                 self.report(1, f"found the column {name!r} {names.count(name)} times, expected it once")
         missing = [name for name in columns if name not in names]
         if missing:
             shown = ", ".join(map(repr, missing[:8]))
+            hint = nearest(missing[0], [name for name in names if name not in columns]) if others else ""
+            shown += hint if hint.startswith("; did you mean") else ""
             self.report(1, f"found no column {shown}, expected {', '.join(first + list(columns))}")
         return len(self.found) == before
 
