@@ -5,13 +5,24 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
 from dse.spaces.catalog.columns import MODEL_COUNTS
 
-__all__ = ["LATENT", "catalogue", "catalogued", "experts_of", "is_count", "mixture", "names", "plain"]
+__all__ = [
+    "LATENT",
+    "catalogue",
+    "catalogued",
+    "experts_of",
+    "is_count",
+    "mixture",
+    "names",
+    "plain",
+    "unstated",
+]
 
 
 def experts_of(text: str) -> tuple[dict[str, float], str]:
@@ -97,3 +108,10 @@ def mixture(
         widths = known or catalogued("deepseek-v3")
         found |= {name: widths[name] for name in LATENT}
     return found
+
+
+def unstated(name: str, missing: Sequence[str], needed: Sequence[str]) -> str:
+    """Why a model that is not of the catalogue cannot be had; a near miss of a name is told."""
+    reason = f"architecture not stated ({', '.join(missing)})"
+    near = get_close_matches(name.casefold(), names(), n=1, cutoff=0.8) if len(missing) == len(needed) else ()
+    return f"model {name!r} is not in the catalogue; did you mean {near[0]!r}? {reason}" if near else reason

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 
 from dse.spaces.catalog.columns import MODEL_COUNTS
-from dse.spaces.measured.models import catalogued, experts_of, is_count, mixture, names
+from dse.spaces.measured.models import catalogued, experts_of, is_count, mixture, unstated
 
 __all__ = ["architecture_of"]
 
@@ -37,7 +36,7 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     if reason:
         return {}, reason
     if missing:
-        return {}, _unstated(cells["model"], missing)
+        return {}, unstated(cells["model"], missing, _NEEDED)
     if wrong := [name for name, count in given.items() if not is_count(count)]:
         return {}, f"architecture has counts that cannot be ({', '.join(wrong)})"
     model = dict.fromkeys(MODEL_COUNTS, 0.0)
@@ -55,15 +54,6 @@ def architecture_of(cells: Mapping[str, str], numbers: Mapping[str, float]) -> t
     if model["experts"]:
         model |= {"router_bias": model["sinks"], "expert_bias": model["sinks"]}
     return model, ""
-
-
-def _unstated(name: str, missing: Sequence[str]) -> str:
-    """Why a model that is not of the catalogue cannot be had; a near miss of a name is told."""
-    reason = f"architecture not stated ({', '.join(missing)})"
-    near = (
-        get_close_matches(name.casefold(), names(), n=1, cutoff=0.8) if len(missing) == len(_NEEDED) else ()
-    )
-    return f"model {name!r} is not in the catalogue; did you mean {near[0]!r}? {reason}" if near else reason
 
 
 def _family(cells: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+
+from dse.spaces.measured.cells import plain_number
 
 from .hardware import Cluster
 from .plan import Plan
@@ -65,7 +66,7 @@ class Row:
 
     def key(self, columns: Collection[str]) -> tuple[str, ...]:
         """The row's cells in some columns; numbers that are written differently agree."""
-        return tuple(_plain(self.cells.get(name, "")) for name in columns)
+        return tuple(plain_number(self.cells.get(name, "")) for name in columns)
 
     @property
     def configuration(self) -> tuple[str, ...]:
@@ -86,12 +87,3 @@ class Row:
     def plan(self) -> tuple[str, ...]:
         """The plan as the table writes it; distinct plans differ in it."""
         return self.key(PLAN)
-
-
-def _plain(text: str) -> str:
-    """A cell, its number in one spelling (``8`` and ``8.0`` agree)."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return text if math.isnan(number) else f"{number:.12g}"
