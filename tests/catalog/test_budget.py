@@ -55,15 +55,6 @@ def test_ridge_points(chip: str, number_format: str, bandwidth: float | None, ri
     assert ridge_point(hardware(chip), number_format, bandwidth) == pytest.approx(ridge, rel=1e-3)
 
 
-def test_growth_from_volta_to_blackwell() -> None:
-    volta, blackwell = hardware("v100-sxm2-32"), hardware("b200-sxm")
-    assert blackwell.bf16 / volta.fp16 == pytest.approx(18, rel=1e-2)
-    assert blackwell.fp4 / volta.fp16 == pytest.approx(72, rel=1e-2)
-    assert 8 * TB / volta.bandwidth == pytest.approx(8.89, rel=1e-2)
-    assert blackwell.memory / volta.memory == pytest.approx(5.625, rel=1e-2)
-    assert blackwell.link / volta.link == pytest.approx(6, rel=1e-2)
-
-
 def test_a_format_that_a_chip_lacks_is_an_error() -> None:
     with pytest.raises(
         InputError, match=r"h100-sxm has no fp4 rate; it has bf16, fp16, fp8, int8, tf32, fp32"
