@@ -11,10 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, SpaceError, nearest
+from dse.errors import InputError, SpaceError
+from dse.spaces.measured.tables import (
+    check_columns,
+    efficiencies,
+    group_table,
+    unused,
+    used_and_not,
+    with_predictions,
+    worst_first,
+)
 from dse.study.agreement import Calibration, Cell, Report, Table, Validation
-from dse.study.measurements import Measurements, read_measurements
-from dse.study.scoring import Errors
+from dse.study.measurements import read_measurements
 
 from .measured.fitted import fitted as fit_record
 from .measured.fitted import fitted_text
@@ -24,12 +32,11 @@ from .measured.memory_scores import MemoryScores, absolute, memory_tables, relat
 from .measured.predictions import predict_memory, predict_times
 from .measured.row import Row
 from .measured.scores import Scores, bounds, predicted_value, score
-from .measured.summary import compared, efficiencies, overall, summary, unused, used_and_not
+from .measured.summary import compared, overall, summary
 from .measured.tables import (
     bounds_table,
     counts_table,
     flagged_table,
-    group_table,
     mixtures_table,
     repeats_table,
     sweep_table,
@@ -71,14 +78,14 @@ def validate(request: Validation) -> Report:
     titles = []
     if data is not None:
         rows = read_rows(data)
-        _check_columns(request.by, rows)
+        check_columns(request.by, rows.table, rows.rows)
         times = predict_times(rows.rows, given)
         rows = _without_unpredicted(rows, times)
         measured, exact = rows.rows, score(rows.rows, times)
         tables += time_tables(rows, times, exact, request.by)
         scores |= overall(exact)
         told = {at: predicted_value(rows.rows[at], ends) for at, ends in times.items()}
-        predictions = _predictions(rows.table, told)
+        predictions = with_predictions(rows.table, told)
         titles.append("the published figures that come with dse" if data == PUBLISHED else data.name)
     if memory is not None:
         peaks = read_memory_rows(memory)
@@ -160,9 +167,9 @@ def calibrate(request: Calibration) -> Report:
     tables = [*compared(before, after, held, rows.rows)]
     if held:
         title = "Each source left out of the fit and predicted"
-        tables.append(group_table("left_out", title, _worst_first(held[0]), shown=10))
+        tables.append(group_table("left_out", title, worst_first(held[0].groups), shown=10))
         title = "Left out, where no other source has that GPU generation (no bar)"
-        tables.append(group_table("left_out_apart", title, _worst_first(held[1]), shown=10))
+        tables.append(group_table("left_out_apart", title, worst_first(held[1].groups), shown=10))
     tables += [efficiencies(fitted), counts_table(rows.rows)]
     generations = [_generation(row, given) for row in usable]
     made = fitted_text({"data": request.data, **files}, request.out, generations, after, held)
@@ -202,10 +209,6 @@ def left_out(rows: Rows, given: Given, fit: Any) -> tuple[Scores, Scores, Scores
     return score(rows.rows, shared), score(rows.rows, alone), score(rows.rows, shared | alone)
 
 
-def _worst_first(scores: Scores) -> dict[tuple[str, ...], Errors]:
-    return dict(sorted(scores.groups.items(), key=lambda one: -one[1].mean))
-
-
 def _generation(row: Row, given: Given) -> str:
     return str(given.hardware[row.hardware]["generation"])
 
@@ -227,7 +230,8 @@ def _memory_predictions(peaks: MemoryRows, found: Predicted) -> Written:
         for at, ends in found.items()
         if peaks.rows[at].kind != "oom"
     }
-    return _predictions(peaks.table, values)
+    found: Written = with_predictions(peaks.table, values)
+    return found
 
 
 def _is_memory(path: Path) -> bool:
@@ -250,21 +254,3 @@ def _without_unpredicted(rows: Rows, times: Predicted) -> Rows:
         return replace(row, kind=kind, reason=f"no time predicted: figures of {row.hardware} are missing")
 
     return Rows(rows.table, tuple(kept(at, row) for at, row in enumerate(rows.rows)))
-
-
-def _check_columns(by: Sequence[str], rows: Rows) -> None:
-    table = rows.table
-    known = dict.fromkeys((*table.columns, *(name for row in rows.rows[:1] for name in row.cells)))
-    for name in by:
-        if name not in known:
-            raise InputError(f"--by: {table.file} has no column {name!r}{nearest(name, known)}")
-
-
-def _predictions(table: Measurements, values: Mapping[int, float]) -> Written:
-    """The rows of a table with ``predicted`` behind them; empty where there is none."""
-    columns = [*(name for name in table.columns if name != "predicted"), "predicted"]
-    rows = [
-        {**record.cells, "predicted": float(f"{values[at]:.8g}") if at in values else None}
-        for at, record in enumerate(table.records)
-    ]
-    return columns, rows

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
+from dse.spaces.measured.tables import number, percent
 from dse.study.agreement import Cell, Table
 
 from .fitted import Fitted
@@ -13,7 +13,7 @@ from .row import Row
 from .scores import NOISE, Scores
 from .told import assumed_notes, scored_note
 
-__all__ = ["compared", "efficiencies", "noise_note", "overall", "summary", "unused", "used_and_not"]
+__all__ = ["compared", "noise_note", "overall", "summary"]
 
 
 def overall(scores: Scores) -> dict[str, Cell]:
@@ -173,59 +173,3 @@ def compared(
         Table("calibration", title, errors, tuple(rows), (*notes, *noise_note(after))),
         Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
     )
-
-
-def efficiencies(fitted: Mapping[str, Mapping[str, object]]) -> Table:
-    """The fitted numbers, one column for each generation that has its own."""
-    names = [name for name, value in next(iter(fitted.values())).items() if isinstance(value, (int, float))]
-    names += [name for cells in fitted.values() for name in cells if name not in names]
-    groups: dict[tuple[float, ...], list[str]] = {}
-    for generation, cells in fitted.items():
-        groups.setdefault(tuple(_value(cells.get(name)) for name in names), []).append(generation)
-    told = {own[0] if len(own) == 1 else "others": values for values, own in groups.items()}
-    shown: list[tuple[Cell, ...]] = [
-        (*(values[at] for values in told.values()), name)
-        for at, name in enumerate(names)
-        if any(not math.isnan(values[at]) for values in told.values())
-    ]
-    columns = (*((name, "number") for name in told), ("efficiency", "text"))
-    return Table("efficiencies", "Fitted efficiencies, times in seconds", columns, tuple(shown))
-
-
-def _value(cell: object) -> float:
-    return float(cell) if isinstance(cell, (int, float)) else math.nan
-
-
-def percent(value: float) -> str:
-    """A fraction as people read it; ``-`` where there is none."""
-    return "-" if math.isnan(value) else f"{100.0 * value:.1f} %"
-
-
-def number(value: float) -> str:
-    """A correlation; ``-`` where there is none."""
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def unused(rows: Sequence[Row], columns: Sequence[str]) -> Table:
-    """The rows of each group that are not scored, by kind and reason, most first."""
-    found: dict[tuple[tuple[str, ...], str, str], int] = {}
-    for row in rows:
-        if row.kind != "exact":
-            key = (row.key(columns), row.kind, row.reason)
-            found[key] = found.get(key, 0) + 1
-    told = sorted(found.items(), key=lambda one: -one[1])
-    cells = tuple(
-        (count, kind, f"{', '.join(key)}: {reason or 'fully configured'}")
-        for (key, kind, reason), count in told
-    )
-    columns_of = (("rows", "count"), ("kind", "text"), ("group", "text"))
-    return Table("unused", "Rows that are not scored, by group", columns_of, cells, shown=5)
-
-
-def used_and_not(rows: Sequence[Row], columns: Sequence[str]) -> dict[tuple[str, ...], tuple[int, int]]:
-    """How many rows of each group are scored, and how many are not."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    for row in rows:
-        counts = found.setdefault(row.key(columns), [0, 0])
-        counts[row.kind != "exact"] += 1
-    return {key: (used, rest) for key, (used, rest) in found.items()}

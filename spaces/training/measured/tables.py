@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from dse.spaces.measured import tables as shared
 from dse.study.agreement import Cell, Table
-from dse.study.scoring import Errors, Sweep, collapse, median
+from dse.study.scoring import Sweep, median
 
 from .row import Row
 from .scores import LEAST_PLANS, LEAST_SCALE, Bound
@@ -17,19 +18,10 @@ __all__ = [
     "bounds_table",
     "counts_table",
     "flagged_table",
-    "group_table",
     "mixtures_table",
     "repeats_table",
     "sweep_table",
 ]
-
-ERRORS = (
-    ("used", "count"), ("unused", "count"), ("mean", "hundredths"), ("median", "hundredths"), ("bias", "hundredths"),
-    ("p90", "hundredths"),
-)  # fmt: skip
-
-SPREAD = 1.05
-"""Repeats of one configuration that differ by more are listed; sources deviate by 1 to 5 percent."""
 
 SHOWN = 3
 """Sweeps, repeats and flags that people are shown, the worst first."""
@@ -45,53 +37,8 @@ MEANINGS = {
 
 def counts_table(rows: Sequence[Row]) -> Table:
     """How many rows were used and how many not, with the reasons."""
-    found: list[tuple[Cell, ...]] = []
-    for kind, meaning in MEANINGS.items():
-        own = [row for row in rows if row.kind == kind]
-        if own:
-            found.append((len(own), f"{kind}: {meaning}"))
-        reasons: dict[str, int] = {}
-        for row in own if kind in {"bounds", "flagged", "skipped"} else ():
-            reasons[row.reason] = reasons.get(row.reason, 0) + 1
-        found += [
-            (count, f"- {reason}") for reason, count in sorted(reasons.items(), key=lambda one: -one[1])
-        ]
-    return Table("rows", f"{len(rows):,} rows", (("rows", "count"), ("what", "text")), tuple(found))
-
-
-def group_table(
-    name: str,
-    title: str,
-    groups: Mapping[tuple[str, ...], Errors],
-    *,
-    counts: Mapping[tuple[str, ...], tuple[int, int]] | None = None,
-    sources: Mapping[str, float] | None = None,
-    left_out: Mapping[str, float] | None = None,
-    shown: int = 1000,
-) -> Table:
-    """Errors of each group in percent.
-
-    Args:
-        name: of the table, as data.
-        title: of the table.
-        groups: the errors.
-        counts: rows of each group that are scored, and that are not.
-        sources: where groups are sources, each one's mean over its (model, system) groups.
-        left_out: the same as predicted by a fit to the other sources.
-        shown: groups that people are shown.
-    """
-    further = [(label, told) for label, told in (("macro", sources), ("left_out", left_out)) if told]
-    columns = (*ERRORS, *((label, "hundredths") for label, _ in further), ("group", "text"))
-    rows: list[tuple[Cell, ...]] = []
-    for key, found in groups.items():
-        used, unused = (counts or {}).get(key, (found.count, 0))
-        cells = [found.mean, found.median, found.bias, found.p90, *(told.get(key[0]) for _, told in further)]
-        rows.append((used, unused, *cells, ", ".join(filter(None, key))))
-    unscored = [(key, rest) for key, (used, rest) in (counts or {}).items() if key not in groups]
-    rows += [
-        (0, rest, *(None for _ in columns[2:-1]), ", ".join(filter(None, key))) for key, rest in unscored
-    ]
-    return Table(name, f"{title}, percent", columns, tuple(rows), shown=shown)
+    found: Table = shared.counts_table(rows, MEANINGS, ("bounds", "flagged", "skipped"))
+    return found
 
 
 def sweep_table(name: str, sweeps: Sequence[Sweep], rows: Sequence[Row], first: Sequence[int]) -> Table:
@@ -199,28 +146,14 @@ def _ends_table(
 def repeats_table(rows: Sequence[Row]) -> Table:
     """Identical configurations that differ, flagged ones among them: the largest over the smallest value."""
     chosen = [row for row in rows if row.kind in {"exact", "flagged", "mixture", "bounds"} and row.target]
-    groups = collapse(
-        [row.configuration for row in chosen],
-        [row.target.value if row.target else math.nan for row in chosen],
-    )
-    repeated = [group for group in groups if len(group.members) > 1]
-    worst = sorted((group for group in repeated if group.spread > SPREAD), key=lambda one: -one.spread)
-    found: list[tuple[Cell, ...]] = []
-    for group in worst:
-        row = chosen[group.first]
-        label = f"{row.cells['source']}, {row.cells['model']}, {_whole(row.cells['n_gpus'])} x {row.cells['system']}"
-        found.append((len(group.members), group.spread, group.value, f"{label} ({row.cells['metric']})"))
-    columns = (
-        ("repeats", "count"),
-        ("spread", "number"),
-        ("median_value", "number"),
-        ("configuration", "text"),
-    )
-    note = (
-        f"Measured more than once: {_count(len(repeated), 'configuration')}; each counts once, with its median. "
-        f"Listed: largest over smallest above {SPREAD}."
-    )
-    return Table("repeats", "Repeated configurations", columns, tuple(found), (note,), SHOWN)
+    values = [row.target.value if row.target else math.nan for row in chosen]
+
+    def label(row: Row) -> str:
+        system = f"{_whole(row.cells['n_gpus'])} x {row.cells['system']}"
+        return f"{row.cells['source']}, {row.cells['model']}, {system} ({row.cells['metric']})"
+
+    found: Table = shared.repeats_table(chosen, values, label, SHOWN)
+    return found
 
 
 def _count(number: int, word: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from dse.spaces.measured import tables as shared
+
 from .memory_rows import MemoryRow
 from .row import Row
 
 __all__ = ["assumed_notes", "scored_note"]
-
-REASONS = 3
-"""Reasons that are told in a line; the table of rows has all."""
 
 MEANINGS = {
     "skipped": "skipped",
@@ -43,29 +42,8 @@ ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 def scored_note(rows: Sequence[Row | MemoryRow], scored: Collection[str] = ("exact",)) -> str:
     """How many rows are scored, how many are not, and why; ``scored`` are the kinds that are."""
-    kinds = Counter(row.kind for row in rows)
-    reasons = {
-        kind: _shown(Counter(row.reason for row in rows if row.kind == kind and row.reason))
-        for kind in MEANINGS
-    }
-    used = sum(kinds[kind] for kind in scored)
-    if kinds["skipped"] == len(rows):
-        return f"No row could be predicted, of {_rows(len(rows))}. {reasons['skipped']}."
-    told = [
-        f"{kinds[kind]:,} {meaning}" + (f" ({reasons[kind]})" if reasons[kind] else "")
-        for kind, meaning in MEANINGS.items()
-        if kinds[kind] and kind not in scored
-    ]
-    first = f"{used:,} of {_rows(len(rows))} scored"
-    away = f", {len(rows) - used:,} not: {'; '.join(told)}" if told else ""
-    return f"{first}{away}."
-
-
-def _shown(reasons: Counter[str]) -> str:
-    """The most frequent reasons, with their counts."""
-    shown = [f"{count:,}: {reason}" for reason, count in reasons.most_common(REASONS)]
-    more = len(reasons) - len(shown)
-    return "; ".join([*shown, *([f"and {more} more reason{'' if more == 1 else 's'} below"] if more else [])])
+    found: str = shared.scored_note(rows, MEANINGS, scored)
+    return found
 
 
 def assumed_notes(rows: Iterable[Row]) -> list[str]:
