@@ -230,8 +230,8 @@ def _memory_predictions(peaks: MemoryRows, found: Predicted) -> Written:
         for at, ends in found.items()
         if peaks.rows[at].kind != "oom"
     }
-    found: Written = with_predictions(peaks.table, values)
-    return found
+    written: Written = with_predictions(peaks.table, values)
+    return written
 
 
 def _is_memory(path: Path) -> bool:
