@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Namespace", "columns"]
+from dse.expressions import Table
+
+__all__ = ["Namespace", "columns", "table_rows"]
 
 
 class Namespace:
@@ -56,3 +58,12 @@ def columns(names: Sequence[str], table: Mapping[str, Mapping[str, Any]]) -> dic
             whole = np.array([np.nan if cell is None else cell for cell in cells], float)
         found[column] = whole[index]
     return found
+
+
+def table_rows(table: Table) -> dict[str, dict[str, Any]]:
+    """The cells of a table of rows, in base units, by row and column."""
+    (names,) = table.axes
+    return {
+        str(name): {column: found.cells[at] for column, found in table.columns.items()}
+        for at, name in enumerate(names)
+    }

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from dse.spaces.measured.record import digests, finite, rounded
 
 from .scores import Scores
 
@@ -51,10 +52,7 @@ def fitted(efficiencies: Path = EFFICIENCIES) -> Fitted | None:
             dict(held.get("sources", {})),
             dict(held.get("apart", {})),
             float(own["macro"]),
-            *(
-                _number(held.get(name))
-                for name in ("macro", "scale_spearman", "plan_spearman", "plan_regret")
-            ),
+            *(finite(held.get(name)) for name in ("macro", "scale_spearman", "plan_spearman", "plan_regret")),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -80,21 +78,21 @@ def fitted_text(
     options = "".join(f" --{name} {path.name}" for name, path in used.items())
     told: dict[str, Any] = {
         "command": f"dse calibrate training{options}{' --leave-out source' if held else ''} --out {out.name}",
-        "data": {path.name: {"sha256": _digest(path)} for path in used.values()},
+        "data": digests(used),
         "rows": {
             "fitted": sum(len(run.members) for run in after.runs),
             "configurations": len(after.runs),
             "by_generation": {name: generations.count(name) for name in dict.fromkeys(generations)},
         },
         "errors": "mean absolute error of the published figure; macro: mean over sources of the mean over (model, system)",
-        "noisy_sources": {name: _rounded(spread) for name, spread in after.left_out.items()},
+        "noisy_sources": {name: rounded(spread) for name, spread in after.left_out.items()},
         "in_sample": _scored(after),
     }
     if held:
         shared, apart, whole = held
         told["left_out"] = {
-            "macro": _rounded(shared.macro),
-            "macro_with_noisy": _rounded(shared.macro_all),
+            "macro": rounded(shared.macro),
+            "macro_with_noisy": rounded(shared.macro_all),
             "sources": _sources(shared),
             "apart": _sources(apart),
             **_ranks(whole),
@@ -104,32 +102,20 @@ def fitted_text(
 
 def _scored(scores: Scores) -> dict[str, Any]:
     return {
-        "macro": _rounded(scores.macro),
-        "macro_with_noisy": _rounded(scores.macro_all),
+        "macro": rounded(scores.macro),
+        "macro_with_noisy": rounded(scores.macro_all),
         "sources": _sources(scores),
         **_ranks(scores),
     }
 
 
 def _sources(scores: Scores) -> dict[str, float | None]:
-    return {name: _rounded(error) for name, error in scores.sources.items()}
+    return {name: rounded(error) for name, error in scores.sources.items()}
 
 
 def _ranks(scores: Scores) -> dict[str, float | None]:
     return {
-        "scale_spearman": _rounded(scores.scale_rank),
-        "plan_spearman": _rounded(scores.plan_rank),
-        "plan_regret": _rounded(scores.plan_regret),
+        "scale_spearman": rounded(scores.scale_rank),
+        "plan_spearman": rounded(scores.plan_rank),
+        "plan_regret": rounded(scores.plan_regret),
     }
-
-
-def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 4)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dse.expressions import Table
 from dse.problem import Problem
 from dse.problem.library import load
+from dse.spaces.measured.namespace import table_rows
 
 from .cases import TABLE_DIMENSIONS, Cases, Namespace
 
@@ -57,13 +57,13 @@ def given(problem: Problem) -> Given:
     """The tables of a problem that was loaded from the training space."""
     graph = problem.graph
     tables = {
-        dimension.name: _rows(graph.tables[dimension.table])
+        dimension.name: table_rows(graph.tables[dimension.table])
         for dimension in problem.dimensions
         if dimension.table and dimension.name in TABLE_DIMENSIONS
     }
     for name, one in problem.inputs.items():
         if one.table and name in TABLE_DIMENSIONS:
-            tables[name] = _rows(graph.tables[one.table])
+            tables[name] = table_rows(graph.tables[one.table])
     for name, aliases in ALIASES.items():
         if name in tables:
             own = tables[name]
@@ -76,7 +76,7 @@ def given(problem: Problem) -> Given:
     def named(name: str) -> dict[str, dict[str, Any]]:
         """The rows of the table that an input names one of."""
         table = inputs[name].table
-        return _rows(graph.tables[table]) if table else {}
+        return table_rows(graph.tables[table]) if table else {}
 
     tables["runtime"] = named("framework")
     cluster = named("cluster").get("standard", {})
@@ -85,16 +85,7 @@ def given(problem: Problem) -> Given:
     return Given(
         tables,
         named("hardware"),
-        _rows(graph.tables["efficiency"]),
+        table_rows(graph.tables["efficiency"]),
         {name: cell for name, cell in cluster.items() if name not in {"hardware", "source", "node", "nic"}},
         {name: one.value for name, one in inputs.items() if name not in taken and one.table is None},
     )
-
-
-def _rows(table: Table) -> dict[str, dict[str, Any]]:
-    """The cells of a table of rows, in base units, by row and column."""
-    (names,) = table.axes
-    return {
-        str(name): {column: found.cells[at] for column, found in table.columns.items()}
-        for at, name in enumerate(names)
-    }
