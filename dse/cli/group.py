@@ -36,6 +36,7 @@ COMMANDS = {
     "verify": "Check a stored result against its problem.",
     "validate": "A space's predictions against measurements.",
     "calibrate": "Fit a space's efficiencies to measurements.",
+    "measure": "This machine's own roofline, as a row of a space.",
     "solvers": "The installed solvers, what they promise and need.",
     "schema": "The JSON Schema of space files, for editors.",
 }

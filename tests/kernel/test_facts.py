@@ -9,6 +9,7 @@ import pytest
 
 import dse
 from dse.evaluation.explain import explain
+from dse.problem import Design
 from dse.spaces.kernel.block import EDGES, block, design
 from dse.spaces.kernel.fusion import Machine, Times, kernels, times
 from dse.spaces.kernel.graph import Graph, Operator
@@ -25,8 +26,8 @@ def cost(graph: Graph, groups: Groups, machine: Machine = H100) -> Times:
 def shown(tokens: int, edges: Mapping[str, bool], **settings: str) -> Mapping[str, Any]:
     """The metrics of a design of the space on an H100 without captured graphs."""
     problem = dse.load("kernel", settings)
-    design = {"tokens": float(tokens), "hardware": "h100-sxm", "graphs": False, **edges}
-    told = explain(problem, design)
+    chosen: Design = {"tokens": float(tokens), "hardware": "h100-sxm", "graphs": False, **edges}
+    told = explain(problem, chosen)
     assert told.feasible
     return {step.name: step.value for step in told.metrics}
 

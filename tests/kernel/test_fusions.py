@@ -10,7 +10,7 @@ import pytest
 import dse
 from dse.evaluation import broken_rule
 from dse.evaluation.sentence import sentence
-from dse.problem import Problem
+from dse.problem import Design, Problem
 from dse.spaces.kernel.block import EDGES, block
 from dse.spaces.kernel.fusion import Machine, times
 from dse.spaces.kernel.grouping import Groups, fused_edges, greedy, in_order
@@ -99,7 +99,7 @@ def test_legal_designs_are_the_legal_cuts(cuts: list[frozenset[frozenset[str]]],
 
 
 def computes(problem: Problem, chip: str) -> bool:
-    design = {"tokens": 1.0, "hardware": chip, "graphs": False, **dict.fromkeys(EDGES, False)}
+    design: Design = {"tokens": 1.0, "hardware": chip, "graphs": False, **dict.fromkeys(EDGES, False)}
     return broken_rule(problem, design) is None
 
 
@@ -153,8 +153,8 @@ def test_greedy_fusion_never_waits_for_itself() -> None:
 
 
 def test_rejections_say_why() -> None:
-    none = {"tokens": 1.0, "hardware": "h100-sxm", "graphs": False, **dict.fromkeys(EDGES, False)}
-    asked = [
+    none: Design = {"tokens": 1.0, "hardware": "h100-sxm", "graphs": False, **dict.fromkeys(EDGES, False)}
+    asked: list[tuple[str, Design, str]] = [
         ("tile", {"weight_gate": True, "gate_silu": True, "silu_product": True}, "waits for a kernel that"),
         ("tile", {"weight_gate": True, "weight_up": True}, "tile kernels hold 1 at most"),
         ("pointwise", {"gate_silu": True}, "pointwise kernels hold nothing beside a matmul"),
@@ -163,7 +163,7 @@ def test_rejections_say_why() -> None:
     ]
     for fuser, changed, said in asked:
         problem = on_h100(fuser)
-        design = {**none, **changed}
+        design: Design = {**none, **changed}
         rule = broken_rule(problem, design)
         assert rule is not None
         assert said in sentence(problem, rule.because, design)

@@ -1,0 +1,1 @@
+"""What this machine can do at most: memory bandwidth, matrix multiplication, the cost of a call."""
