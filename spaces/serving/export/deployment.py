@@ -1,0 +1,184 @@
+"""A serving plan in whole numbers and names of formats, and what every engine says of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dse.errors import InputError
+from dse.study.exports import Plan
+
+from .repositories import checkpoint
+
+__all__ = ["Deployment", "cannot"]
+
+TOLD = frozenset(
+    "tp pp ep attention_dp replicas batch weights activations kv chunk draft_length disaggregated graphs hardware".split()
+)
+"""Dimensions that every engine is told, or that a remark tells."""
+
+
+def cannot(engine: str, plan: Plan, name: str, why: str) -> InputError:
+    """The error that an engine cannot express what a plan has in the dimension or input ``name``."""
+    return InputError(f"{engine} cannot express {name}={plan.texts.get(name, '?')}: {why}")
+
+
+def _value(plan: Plan, name: str) -> object:
+    return plan.design.get(name, plan.inputs.get(name))
+
+
+def _whole(plan: Plan, name: str, default: int) -> int:
+    value = _value(plan, name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        raise InputError(f"{name} must be a whole number, but is {plan.texts.get(name, value)!r}")
+    return int(value)
+
+
+def _share(plan: Plan, name: str, default: float) -> float:
+    value = _value(plan, name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def _name(plan: Plan, name: str, default: str) -> str:
+    value = _value(plan, name)
+    return value if isinstance(value, str) else default
+
+
+def _cell(plan: Plan, row: str, column: str) -> float:
+    value: object = plan.rows.get(row, {}).get(column)
+    return float(value) if isinstance(value, bool | int | float) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What a plan starts: instances of ``tp * attention_dp * pp`` GPUs, and how each of them schedules.
+
+    ``batch`` are the sequences decoded together on one instance, ``chunk`` the prefill tokens of a step (0: whole
+    prompts), ``reserve`` the share of memory that is left free, ``node`` the GPUs of a machine (0: not known).
+    """
+
+    model: str
+    draft: str
+    tp: int
+    pp: int
+    ep: int
+    attention_dp: int
+    replicas: int
+    batch: int
+    weights: str
+    activations: str
+    kv: str
+    chunk: int
+    draft_length: int
+    disaggregated: bool
+    graphs: bool
+    context: int
+    block: int
+    reserve: float
+    prefix: bool
+    experts: bool
+    node: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> Deployment:
+        """The deployment of a plan; what a plan has not is as engines have it by default.
+
+        Raises:
+            InputError: a number is none or not whole, or the model is unknown.
+        """
+        model = _name(plan, "model", "")
+        if not model:
+            raise InputError("the plan needs a model, but has none")
+        context = _whole(plan, "max_context", 0) or math.ceil(
+            _share(plan, "prompt_len", 0) + _share(plan, "output_len", 0)
+        )
+        weights = _name(plan, "weights", "bf16")
+        return cls(
+            model=model,
+            draft=_name(plan, "draft", ""),
+            tp=_whole(plan, "tp", 1),
+            pp=_whole(plan, "pp", 1),
+            ep=_whole(plan, "ep", 1),
+            attention_dp=_whole(plan, "attention_dp", 1),
+            replicas=_whole(plan, "replicas", 1),
+            batch=_whole(plan, "batch", 1),
+            weights=weights,
+            activations=_name(plan, "activations", "fp16" if weights == "fp16" else "bf16"),
+            kv=_name(plan, "kv", "bf16"),
+            chunk=_whole(plan, "chunk", 0),
+            draft_length=_whole(plan, "draft_length", 0),
+            disaggregated=_value(plan, "disaggregated") is True,
+            graphs=_value(plan, "graphs") is not False,
+            context=context,
+            block=_whole(plan, "kv_block", 0),
+            reserve=_share(plan, "memory_reserve", 0.1),
+            prefix=_share(plan, "prefix_hit", 0) > 0,
+            experts=_cell(plan, "model", "experts") > 0,
+            node=int(_cell(plan, "hardware", "node")),
+        )
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one instance."""
+        return self.tp * self.attention_dp * self.pp
+
+    @property
+    def nodes(self) -> int:
+        """Machines of one instance; those of a rack-scale domain have 4 GPUs, others at most 8."""
+        each = 4 if self.node > 16 else min(self.node or 8, 8)
+        return max(1, -(-self.gpus // each))
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of one group of ranks that attend together."""
+        return -(-self.batch // self.attention_dp)
+
+    @property
+    def step_tokens(self) -> int:
+        """Tokens of a step of such a group: a chunk of a prompt, and one token and its drafts of each sequence.
+
+        Without chunks, a step has room for the longest prompt.
+        """
+        return (self.chunk or self.context) + self.sequences * (1 + self.draft_length)
+
+    @property
+    def sixteen(self) -> str:
+        """The 16-bit format of the model: float16 or bfloat16."""
+        return "float16" if "fp16" in (self.weights, self.activations) else "bfloat16"
+
+    def heading(self, plan: Plan) -> Iterator[str]:
+        """Comments that every engine's script begins with."""
+        hardware = plan.texts.get("hardware", "GPUs")
+        many = "instance" if self.replicas == 1 else "instances"
+        yield f"# {self.model}: {self.replicas} {many} of {self.gpus} x {hardware}, batch={self.batch} on each"
+        pairs = " ".join(f"{name}={text.replace(' ', '%20')}" for name, text in _shown(plan).items())
+        yield f"# dse: {pairs}"
+        if self.replicas > 1:
+            yield f"# replicas={self.replicas}: start it with REPLICA=0 to {self.replicas - 1} on GPUs of their own, behind a load balancer."
+
+    def place(self) -> tuple[str, str]:
+        """The shell's word for the checkpoint, and for that of the draft model."""
+        return _word("MODEL", self.model), _word("DRAFT", self.draft) if self.draft_length else ""
+
+    def untold(self, plan: Plan) -> list[str]:
+        """Comments on dimensions that no engine is told."""
+        others = [
+            f"{name}={plan.texts.get(name, value)}" for name, value in plan.design.items() if name not in TOLD
+        ]
+        return [f"# Not for the engine: {', '.join(others)}."] if others else []
+
+
+def _word(variable: str, model: str) -> str:
+    known = checkpoint(model)
+    return (
+        f'"${{{variable}:-{known}}}"' if known else f'"${{{variable}:?set it to the checkpoint of {model}}}"'
+    )
+
+
+def _shown(plan: Plan) -> Mapping[str, str]:
+    """The design, the model, the hardware, and the inputs that differ from the defaults."""
+    wanted = {"model", "hardware"} | plan.given | set(plan.design)
+    return {name: text for name, text in plan.texts.items() if name in wanted}
