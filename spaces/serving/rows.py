@@ -32,7 +32,7 @@ from .measured.engine import engine_of, is_eager
 from .measured.formats import Stored, activations_of, cache_of, stored_of
 from .measured.layout import Layout, layouts_of
 from .measured.lengths import Lengths, lengths_of, number_of
-from .measured.memory import waits
+from .measured.memory import misfit
 from .measured.model import architecture_of, bytes_of, parameters_of
 from .measured.row import CONFIGURATION, REQUIRED, SMALLEST, Figure, Row, Run
 from .measured.target import METRICS, phase_of, says_phase, target_of
@@ -181,8 +181,8 @@ def _read(line: int, cells: Mapping[str, str], numbers: Mapping[str, float]) -> 
         for layout in layouts
         for prompt in prompts
     )
-    if not ceiling and waits(model, runs[0], hardware, cells["batching"]):
-        raise _Skipped("the batch's cache does not fit the memory: sequences waited for each other")
+    if not ceiling and (reason := misfit(model, runs[0], hardware, cells["batching"])):
+        raise _Skipped(reason)
     return Row(
         line=line,
         cells=cells,
