@@ -17,7 +17,7 @@ from .style import FAINT, INK, short
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
+__all__ = ["draw", "saved", "settings"]
 
 _SETTINGS: Any = {  # Matplotlib types its keys one by one
     "font.size": 9.0,
@@ -43,12 +43,12 @@ _DPI = 160
 
 def draw(figure: FrontFigure, form: str) -> bytes:
     """The figure as ``png``, ``svg`` or ``pdf``."""
-    with _settings(fallbacks=form != "svg"):
-        return _saved(_drawn(figure, _DPI if form == "png" else 72), form)
+    with settings(fallbacks=form != "svg"):
+        return saved(_drawn(figure, _DPI if form == "png" else 72), form)
 
 
 @contextmanager
-def _settings(*, fallbacks: bool) -> Iterator[None]:
+def settings(*, fallbacks: bool) -> Iterator[None]:
     """Matplotlib as we want it, whatever the user's own settings; ``fallbacks`` adds fonts for other scripts.
 
     Text in an SVG stays text, for which the viewer finds a font, and its bytes must not depend on those here.
@@ -70,7 +70,8 @@ def _settings(*, fallbacks: bool) -> Iterator[None]:
         yield
 
 
-def _saved(canvas: Figure, form: str) -> bytes:
+def saved(canvas: Figure, form: str) -> bytes:
+    """A Matplotlib figure as the bytes of a file, within :func:`settings`."""
     stream = io.BytesIO()
     canvas.savefig(stream, format=form, dpi="figure", metadata=_METADATA[form])
     data = stream.getvalue()

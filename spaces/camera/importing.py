@@ -42,7 +42,7 @@ def read_space(path: Path) -> tuple[dict[str, Any], list[str]]:
         raise SpaceError([Diagnostic(Location(str(path)), "", message)])
     homes = {row.device: row.benchmark for row in shipped}
     own = [_apart(row, homes) for row in own]
-    return _space(path, own, shipped), [f"{len(own)} figures", *told]
+    return _space(path, own, shipped), [f"{len(own)} {'figure' if len(own) == 1 else 'figures'}", *told]
 
 
 def _apart(row: Figure, homes: Mapping[str, str]) -> Figure:
