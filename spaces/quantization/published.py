@@ -1,0 +1,218 @@
+"""The tables of the space, made from the published figures: ``python -m dse.spaces.quantization.published``.
+
+``methods.csv`` has the methods, ``schemes.csv`` names what a method, bits and a group are together, ``storage.csv`` how
+such a scheme is stored, ``losses.csv`` what it loses in a series of figures, ``evidence.csv`` which series has most of a
+model, and ``nearest.csv`` which figures of a model are nearest to a method.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from .figures import PLAIN, Figure, design_text, family, figures, series
+from .quality import between, method_distance, model_distance
+
+__all__ = ["TABLES", "text_of", "write"]
+
+_FOLDER = Path(__file__).parent
+_QUALITIES = ("any", "perplexity", "accuracy")
+_SHOWN = 4  # figures that a sentence names
+_EFFORTS = {"rounding": "none", "calibrated": "calibration", "eight bits": "calibration", "trained": "training"}
+_ABOUT = {
+    "none": "16 bits",
+    "rtn": "round to nearest, asymmetric, one scale a row or group",
+    "gptq": "Frantar 2022 (2210.17323): rounding column by column, errors made up for in those that follow",
+    "awq": "Lin 2023 (2306.00978): scales of input channels searched on activations, then rounding",
+    "smoothquant": "Xiao 2022 (2211.10438): outliers of activations moved into the weights, then 8 bits of both",
+    "hqq": "Badri 2023: half-quadratic optimization of scales and zero points, no calibration data",
+    "omniquant": "Shao 2023 (2308.13137): learned clipping and equivalent transformations",
+    "autoround": "Cheng 2023 (2309.05516): rounding and clipping learned by signed gradients",
+    "qat": "EfficientQAT, Chen 2024 (2407.11062): training block by block, then of the scales",
+    "nf4": "Dettmers 2023 (2305.14314): sixteen quantiles of a normal distribution, blocks of 64",
+    "nf4-dq": "the same with quantized scales",
+    "fp4": "bitsandbytes: four-bit floats in blocks of 64",
+    "fp8-block": "E4M3 with a scale for 128 x 128 weights and for 128 activations",
+    "mxfp4": "OCP Microscaling Formats 1.0: E2M1, a power of two for 32 values",
+    "nvfp4": "E2M1 with an E4M3 scale for 16 values",
+    "kv-int": "LMDeploy: cached keys and values as integers for each head and token",
+}
+
+
+@cache
+def designs() -> tuple[Figure, ...]:
+    """The figures that the space chooses from: published ones without a flag, half bits interpolated between whole
+    ones, and each series' own baseline where it has no row of its own."""
+    known = [f for f in figures() if not f.flag and f.name != "none+base-1"]
+    lines: dict[tuple[object, ...], dict[float, Figure]] = {}
+    for figure in known:
+        key = (figure.series.name, figure.model, *figure.design[:1], *figure.design[2:])
+        lines.setdefault(key, {})[figure.w_bits] = figure
+    half = [
+        between(figure, line[bits + 1], bits + 0.5)
+        for line in lines.values()
+        for bits, figure in line.items()
+        if bits + 1 in line
+    ]
+    has_plain = {(f.series.name, f.model) for f in known if f.method == PLAIN}
+    plain = {
+        (f.series.name, f.model): _baseline(f)
+        for f in known
+        if f.baseline is not None and (f.series.name, f.model) not in has_plain
+    }
+    return (*known, *half, *plain.values())
+
+
+def _baseline(figure: Figure) -> Figure:
+    assert figure.baseline is not None
+    kept = {name: getattr(figure, name) for name in ("series", "model", "baseline", "place", "source_model")}
+    return Figure(
+        **kept, method=PLAIN, variant="", w_bits=16.0, a_bits=16.0, kv_bits=16.0, group=0, bits_per_weight=None,
+        value=figure.baseline, reference=figure.baseline, flag="", notes="", source_method="",
+    )  # fmt: skip
+
+
+def scheme_name(figure: Figure) -> str:
+    """``gptq+reorder-w4g128``: what is done, without the model."""
+    name, weights, activations, cache, group = figure.design
+    told = f"{name}-w{weights:g}"
+    told += f"a{activations:g}" if activations != 16 else ""
+    told += f"kv{cache:g}" if cache != 16 else ""
+    return told + (f"g{group}" if group else "")
+
+
+def storage_format(figure: Figure, bits: float) -> str:
+    """The row of the catalogue's formats that weights are stored as."""
+    if figure.method in (PLAIN, "kv-int"):
+        return "fp16"
+    if figure.method == "smoothquant":
+        return "int8"
+    if family(figure.method) in ("calibrated", "trained") or figure.method in ("rtn", "hqq"):
+        return f"int{bits:g}" + (f"-g{figure.group}" if figure.group else "")
+    return figure.method
+
+
+def _methods() -> Iterable[Sequence[object]]:
+    yield ("method", "kind", "effort", "about")
+    for figure in _unique(designs(), lambda f: f.name):
+        kind = family(figure.method)
+        effort = _EFFORTS.get(kind, "none")
+        if "autoround" in figure.variant or "imatrix" in figure.variant:
+            effort = "calibration"
+        about = _ABOUT.get(figure.method, f"llama.cpp's {figure.method}")
+        yield (figure.name, kind, effort, about + (f" ({figure.variant})" if figure.variant else ""))
+
+
+def _schemes() -> Iterable[Sequence[object]]:
+    yield ("method", "weight_bits", "activation_bits", "kv_bits", "group", "value")
+    for figure in _unique(designs(), scheme_name):
+        name, weights, activations, cache, group = figure.design
+        yield (name, f"{weights:g}", f"{activations:g}", f"{cache:g}", group, scheme_name(figure))
+
+
+def _storage() -> Iterable[Sequence[object]]:
+    yield ("scheme", "lower", "upper", "share", "cache", "whole", "interpolated")
+    for figure in _unique(designs(), scheme_name):
+        low = storage_format(figure, figure.w_bits // 1)
+        high = storage_format(figure, -(-figure.w_bits // 1))
+        cache = {16: "fp16", 8: "int8", 4: "int4"}[int(figure.kv_bits)]
+        share = figure.w_bits % 1
+        yield (
+            scheme_name(figure), low, high, f"{share:g}", cache, int(family(figure.method) == "llama.cpp"),
+            int(figure.interpolated),
+        )  # fmt: skip
+
+
+def _units() -> Iterable[Sequence[object]]:
+    yield ("scheme", "value")
+    for figure in _unique(designs(), scheme_name):
+        eight = "fp8" if figure.method.startswith("fp8") else "int8"
+        yield (scheme_name(figure), {16: "half", 8: eight, 4: "fp4"}[int(figure.a_bits)])
+
+
+def _losses() -> Iterable[Sequence[object]]:
+    yield ("series", "published", "scheme", "value")
+    for figure in designs():
+        yield (figure.series.name, figure.model, scheme_name(figure), f"{figure.loss:.10g}")
+
+
+def _evidence() -> Iterable[Sequence[object]]:
+    yield ("published", "quality", "value")
+    for model in sorted({figure.model for figure in designs()}):
+        for wanted in _QUALITIES:
+            counts: dict[str, int] = {}
+            for figure in designs():
+                kind = "perplexity" if figure.series.lower_is_better else "accuracy"
+                if figure.model == model and wanted in ("any", kind):
+                    counts[figure.series.name] = counts.get(figure.series.name, 0) + 1
+            if counts:
+                yield (model, wanted, max(counts, key=lambda name: (counts[name], name)))
+
+
+def _counted() -> Iterable[Sequence[object]]:
+    yield ("published", "value")
+    for model in sorted({figure.model for figure in designs()}):
+        yield (model, sum(figure.model == model for figure in designs()))
+
+
+def _nearest() -> Iterable[Sequence[object]]:
+    yield ("published", "method", "value")
+    chosen = [figure for figure in designs() if not figure.interpolated]
+    for model in sorted({figure.model for figure in chosen}):
+        for name in dict.fromkeys(figure.name for figure in chosen):
+            far = [_distance(model, name, figure) for figure in chosen]
+            least = min(far)
+            told: dict[str, str] = {}
+            for figure in (f for f, distance in zip(chosen, far, strict=True) if distance == least):
+                text = ("" if figure.model == model else f"{figure.model} ") + design_text(figure)
+                told[text] = ", ".join(filter(None, (told.get(text), figure.series.name)))
+            shown = list(told)[: _SHOWN if least == 0 else _SHOWN // 2]
+            more = f" and {len(told) - len(shown)} more" if len(told) > len(shown) else ""
+            yield (model, name, "; ".join(f"{text} ({told[text]})" for text in shown) + more)
+
+
+def _distance(model: str, name: str, figure: Figure) -> float:
+    far = 0.0 if figure.model == model else model_distance(model, figure.model)
+    return far if figure.name == name else far + method_distance(name.partition("+")[0], figure.method)
+
+
+def _figured() -> Iterable[Sequence[object]]:
+    yield ("figures", "series")
+    yield ("model", "")
+    for model in sorted({figure.model for figure in designs()}):
+        yield (model, ";".join(n for n in series() if any(f.series.name == n for f in designs() if f.model == model)))
+
+
+def _unique(found: Iterable[Figure], key: object) -> list[Figure]:
+    assert callable(key)
+    kept: dict[object, Figure] = {}
+    for figure in found:
+        kept.setdefault(key(figure), figure)
+    return list(kept.values())
+
+
+TABLES = {
+    "methods.csv": _methods, "schemes.csv": _schemes, "storage.csv": _storage, "units.csv": _units, "losses.csv": _losses,
+    "evidence.csv": _evidence, "counted.csv": _counted, "nearest.csv": _nearest, "figured.csv": _figured,
+}  # fmt: skip
+"""What each file is made by."""
+
+
+def text_of(table: str) -> str:
+    """A table as its file has it."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(TABLES[table]())
+    return out.getvalue()
+
+
+def write() -> None:
+    """Write all tables."""
+    for table in TABLES:
+        (_FOLDER / table).write_text(text_of(table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
