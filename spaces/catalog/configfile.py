@@ -35,7 +35,7 @@ _INERT = frozenset(
     " top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size"
     " num_return_sequences output_scores return_dict_in_generate exponential_decay_length_penalty"
     " rope_theta rope_scaling rope_parameters rope_interleave rope_interleaved rope_local_base_freq rotary_pct"
-    " rotary_emb_base partial_rotary_factor original_max_position_embeddings initial_context_length"
+    " rotary_emb_base rotary partial_rotary_factor original_max_position_embeddings initial_context_length"
     " attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar scale_attn_weights"
     " scale_attn_by_inverse_layer_idx reorder_and_upcast_attn attention_softmax_in_fp32 swiglu_limit"
     " use_parallel_residual apply_residual_connection_post_layernorm slow_but_exact masked_softmax_fusion"

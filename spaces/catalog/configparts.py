@@ -37,11 +37,12 @@ def read_sizes(
     context: tuple[str, ...] = ("max_position_embeddings",),
     tied: bool = False,
     rotary: float = 1,
+    divided: bool = True,
 ) -> Columns:
     """What every model type has: sizes, tied embeddings and one key-value head for each head.
 
     ``rotary`` is the share of a head that is rotated where the file does not say it; 0 for model types that rotate
-    nothing, or not the head as a whole.
+    nothing, or not the head as a whole. ``divided`` says that heads share the hidden size unless the file has a width.
     """
     count = c.count(heads_field := c.either(*heads), most=100_000)
     return {
@@ -49,7 +50,9 @@ def read_sizes(
         "hidden": c.count(c.either(*hidden)),
         "heads": count,
         "kv_heads": count,
-        "head_dim": _head_dim(c, c.count(c.either(*hidden)), count, heads_field, rotary),
+        "head_dim": _head_dim(c, c.count(c.either(*hidden)), count, heads_field, rotary)
+        if divided
+        else c.optional("head_dim") or 0,
         "vocab": c.count("vocab_size", most=100_000_000),
         "context": c.count(c.either(*context), most=1_000_000_000),
         "tied": int(c.flag("tie_word_embeddings", tied)),

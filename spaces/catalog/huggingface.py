@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .columns import MODEL_COUNTS
 from .configfile import ConfigFile, open_config
+from .configparallel import read_falcon, read_gptj
 from .configparts import (
     ACTIVATIONS,
     Columns,
@@ -64,6 +65,12 @@ def _attention_bias(c: ConfigFile) -> Columns:
 def _llama(c: ConfigFile) -> Columns:
     columns = _llama_like(c, kv_required=False) | _attention_bias(c)
     return columns | {"mlp_bias": int(c.flag("mlp_bias", False))}
+
+
+def _internlm(c: ConfigFile) -> Columns:
+    """InternLM and InternLM2 (2403.17297): as Llama, and one field for the biases of the attention."""
+    bias = int(c.flag("bias", True))
+    return _llama_like(c, kv_required=False) | {"qkv_bias": bias, "out_bias": bias}
 
 
 def _mistral(c: ConfigFile) -> Columns:
@@ -138,7 +145,7 @@ def _qwen3_moe(c: ConfigFile) -> Columns:
 
 def _deepseek(c: ConfigFile) -> Columns:
     """Latent attention, dense layers first, then shared and routed experts (2405.04434, 2412.19437)."""
-    shape = read_sizes(c, rotary=0)
+    shape = read_sizes(c, divided=False)
     c.word("hidden_act", ACTIVATIONS, "silu")
     c.must_be("attention_bias", False, "biases of latent attention are not known")
     c.must_be("mlp_bias", False, "biases of its MLPs are not known")
@@ -331,12 +338,17 @@ MODEL_TYPES: dict[str, Callable[[ConfigFile], Columns]] = {
     "bloom": _bloom,
     "deepseek_v2": _deepseek_v2,
     "deepseek_v3": _deepseek_v3,
+    "falcon": read_falcon,
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3_text": _gemma3,
+    "glm4_moe_lite": _deepseek_v3,
     "gpt2": _gpt2,
     "gpt_neox": _gpt_neox,
     "gpt_oss": _gpt_oss,
+    "gptj": read_gptj,
+    "internlm": _internlm,
+    "internlm2": _internlm,
     "kimi_k2": _deepseek_v3,
     "llama": _llama,
     "mistral": _mistral,
