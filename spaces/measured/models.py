@@ -59,9 +59,14 @@ def catalogued(name: str) -> Mapping[str, float]:
     short = plain(
         re.sub(r"[-_](q\d\w*|iq\d\w*|mxfp4|f16|gguf)$", "", name.rpartition("/")[2], flags=re.IGNORECASE)
     )
-    short = re.sub(r"(instruct|base|hf|chat)+$", "", short)
+    short = re.sub(r"(instruct|base|hf|chat|it|itqat)$", "", short)
+    short = ALIASES.get(short, short)
     tried = (whole, short, re.sub(r"(?<=v\d)\d+b$", "", whole), re.sub(r"^llamav(?=\d)", "llama", short))
     return next((models[one] for one in tried if one in models), {})
+
+
+ALIASES = {"llama33b": "llama30b"}
+"""Models of two names: 32.5e9 parameters are 33B in the paper (2302.13971) and 30B in the file that was released."""
 
 
 def plain(name: str) -> str:
