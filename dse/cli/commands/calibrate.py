@@ -34,7 +34,7 @@ def command(
     """Fit the efficiencies of SPACE to measurements and print the errors before and after.
 
     The file has one row for each hardware generation; a copy of the space that names it uses it. How it was made
-    and its errors are written beside it, as JSON.
+    and its errors are written beside it, as JSON, and for serving the numbers of engines, as a second CSV file.
 
     The measurements have the columns that `dse validate --help` names.
     """

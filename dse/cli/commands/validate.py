@@ -33,6 +33,9 @@ def command(
     For training, a row is one run, and the columns that a table needs are model, system, n_gpus, tp, pp, micro_batch,
     global_batch, seq_len, sharding, recompute, precision, metric (such as iter_s) and value. Others may state more, such as
     overlap_dp: the README of the space (spaces/training) lists all with their values.
+
+    For serving, they are gpu, model, weights_precision, batch, input_len, output_len, metric (such as tokens_s_user) and
+    value, and n_gpus or tp; the README of spaces/serving lists the others.
     """
     from dse.cli.agreement import find_validation, tell, write
     from dse.errors import InputError
