@@ -179,8 +179,8 @@ class _Reading:
         if missing:
             shown = ", ".join(map(repr, missing[:8]))
             hint = nearest(missing[0], [name for name in names if name not in columns]) if others else ""
-            shown += hint if hint.startswith("; did you mean") else ""
-            self.report(1, f"found no column {shown}, expected {', '.join(first + list(columns))}")
+            hint = hint if hint.startswith("; did you mean") else ""
+            self.report(1, f"found no column {shown}, expected {', '.join(first + list(columns))}{hint}")
         return len(self.found) == before
 
     def _complete(

@@ -111,6 +111,17 @@ def test_a_keyed_csv_file(tmp_path: Path) -> None:
     assert dict(rates.cells()) == {("a", "x"): 1, ("a", "y"): "2 s", ("b", "x"): None}
 
 
+def test_a_keyed_table_names_its_column_of_a_table_of_measurements(tmp_path: Path) -> None:
+    table = "{keys: [f, g], unit: ms, file: t.csv, value: time}"
+    csv = "note,g,f,time,size\nfirst,x,a,1,\n,y,a,,3\n,y,b,2 s,\n"
+    rates = load_declaration(space(tmp_path, csv, table)).model.tables["t"]
+    assert isinstance(rates, KeyedTableDecl)
+    assert dict(rates.cells()) == {("a", "x"): 1, ("b", "y"): "2 s"}
+    assert errors_of(space(tmp_path, csv.replace("time", "tiem"), table)) == [
+        "t.csv:1: tables.t: found no column 'time', expected f, g, time; did you mean 'tiem'?"
+    ]
+
+
 def test_rows_beside_a_file_amend_it(tmp_path: Path) -> None:
     table = f"{{{COLUMNS}, file: t.csv, rows: {{a: {{time: 9}}, b: [1, x, true, [y]], c: null}}}}"
     csv = "name,time,label,on_chip,engines\na,1,x,true,y\nc,1,x,true,y\n"
