@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["FORMATS", "framed", "render"]
 
 FORMATS = ("png", "svg", "html", "pdf")
 _NOBODY, _EVERYBODY = "#f4f4f4", "#b5b5b5"
@@ -66,8 +66,6 @@ def _draw(found: LimitMap, form: str) -> bytes:
 
 def _page(found: LimitMap) -> str:
     """The picture in a page of its own, with the corners as a table."""
-    svg = _draw(found, "svg").decode().partition("<svg")
-    title = escape(clean(_title(found)))
     heads = ["team", *(axis.label for axis in found.axes), *found.problem.names]
     rows = [
         [
@@ -91,9 +89,16 @@ def _page(found: LimitMap) -> str:
         if rows
         else ""
     )
+    return framed(_title(found), _draw(found, "svg"), borders)
+
+
+def framed(title: str, svg: bytes, below: str = "") -> str:
+    """A page that needs nothing else: a drawing under its title, and HTML below."""
+    _, start, drawing = svg.decode().partition("<svg")
+    told = escape(clean(title))
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_CSS}</style>\n'
-        f"</head>\n<body>\n<h1>{title}</h1>\n{svg[1]}{svg[2]}\n{borders}</body>\n</html>\n"
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{told}</title>\n'
+        f"<style>{_CSS}</style>\n</head>\n<body>\n{start}{drawing}\n{below}</body>\n</html>\n"
     )
 
 
