@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.problem import Constraint, shown
-from dse.study.limitmap import LimitMap, within
+from dse.study.limitmap import LimitMap
 from dse.study.limits import Axis
 from dse.units import from_base
 
@@ -117,7 +117,7 @@ def _title(found: LimitMap) -> str:
 def _notes(found: LimitMap) -> str:
     fixed = [_required(found, c) for c in found.problem.constraints if not _mapped(found, c.name)]
     parts = [
-        "exact: the borders are those of the teams' fronts"
+        ("exact: the borders are those of the teams' fronts" if found.bordered else "exact at each point")
         if found.method == "front" and found.proven
         else found.note
     ]
@@ -138,7 +138,7 @@ def _required(found: LimitMap, constraint: Constraint) -> str:
 
 
 def _mapped(found: LimitMap, name: str) -> bool:
-    return any(constraint.name == name for limit in found.limits for _, _, constraint in limit.bounds)
+    return any(bound.constraint.name == name for limit in found.limits for bound in limit.bounds)
 
 
 def _drawn(found: LimitMap, dpi: int) -> Figure:
@@ -195,10 +195,7 @@ def _regions(found: LimitMap, area: Axes) -> list[tuple[str, ...]]:
         np.sqrt(e[1:] * e[:-1]) if a.log else (e[1:] + e[:-1]) / 2
         for a, e in zip(found.axes, edges, strict=True)
     ]
-    if found.method == "front":
-        met = within(found.limits, middles, found.teams)
-    else:
-        met = [team.succeeds for team in found.teams]
+    met = found.within(middles) if found.bordered else [team.succeeds for team in found.teams]
     met = [cells if cells.ndim > 1 else cells[:, None] for cells in met]
     numbers = np.asarray(sum(cells.astype(np.int64) << at for at, cells in enumerate(met)))
     names = [team.team for team in found.teams]
@@ -246,7 +243,7 @@ def _edges(found: LimitMap, at: int) -> Floats:
     """Where regions may change along an axis, in base units: at corners, or between cells that were searched."""
     axis = found.axes[at]
     values = np.array(axis.values)
-    if found.method == "front":
+    if found.bordered:
         low, high = values[0], values[-1]
         inside = [c.limits[at] for team in found.teams for c in team.corners if low < c.limits[at] < high]
         return np.unique(np.array([low, *inside, high]))

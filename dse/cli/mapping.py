@@ -46,7 +46,7 @@ def map_lines(found: LimitMap) -> list[str]:
     if here is not None:
         at = ", ".join(f"{a.name} = {a.text(v, 6)}" for a, v in zip(found.axes, found.given, strict=True))
         lines += ["", *paragraph(f"with {at}: {group_text(here, found)}")]
-    for team in found.teams if found.method == "front" else ():
+    for team in found.teams if found.bordered else ():
         lines += ["", *_borders(found, team)]
     return lines
 
@@ -131,7 +131,7 @@ def _borders(found: LimitMap, team: TeamLimits) -> list[str]:
     }
     lines = paragraph(f"{team.team} succeeds with any of these limits, or looser ones")
     lines += paragraph(f"all: {assignments(found.problem, shared)}", indent=2, hanging=5) if shared else []
-    signs = ["<=" if limit.bounds[0][1][0] == ">" else ">=" for limit in found.limits]
+    signs = ["<=" if limit.side == ">=" else ">=" for limit in found.limits]
     rows = [[*(f"{axis.name} {sign}" for axis, sign in zip(found.axes, signs, strict=True)), "design"]]
     for corner, design in zip(shown_corners, designs, strict=True):
         own = {name: value for name, value in design.items() if name not in shared}
@@ -193,7 +193,7 @@ def map_data(found: LimitMap) -> dict[str, Any]:
                 "name": axis.name,
                 "unit": None if axis.unit is None else axis.unit.text,
                 "given": shown(axis.input.value, axis.unit),
-                "constraints": [constraint.text for _, _, constraint in limit.bounds],
+                "constraints": [bound.constraint.text for bound in limit.bounds],
                 "values": list(axis.values),
             }
             for axis, limit in zip(found.axes, found.limits, strict=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dse.errors import InputError
 from dse.problem import Design, Problem
 from dse.problem.library import load
-from dse.study.limits import Axis, Limit, Wanted, front_problem, limit_of, read_wanted, unmappable
+from dse.study.limits import HOLDS, Axis, Limit, Wanted, front_problem, limit_of, read_wanted, unmappable
 from dse.study.result import Result
 from dse.units import Quantity
 
@@ -32,6 +32,7 @@ _MARGIN = 0.15
 _UNBOUNDED = "unbounded objective"
 
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Solve = Callable[..., Result]
 
 
@@ -46,12 +47,15 @@ class Corner:
 
 @dataclass(frozen=True, slots=True)
 class TeamLimits:
-    """One team: ``succeeds`` (values of the first axis, values of the second if there is one) and, of a front, its
-    ``corners``, which are the exact border: the team succeeds where the limits are no tighter than those of a corner.
+    """One team: ``succeeds`` (values of the first axis, values of the second if there is one).
+
+    ``front`` (n, bounds of all limits) are what the limits bound, of the designs that decide. ``corners`` are the exact
+    border, where limits are plain numbers: the team succeeds where they are no tighter than those of a corner.
     """
 
     team: str
     succeeds: Bools
+    front: Floats
     corners: tuple[Corner, ...] = ()
 
 
@@ -59,7 +63,7 @@ class TeamLimits:
 class LimitMap:
     """Which teams succeed for which limits.
 
-    ``method`` is ``front`` (the corners decide, for any limits) or ``searches`` (each cell was searched, for the reason
+    ``method`` is ``front`` (which decides, for any limits) or ``searches`` (each cell was searched, for the reason
     in ``note``). ``proven`` says that no search was stopped or sampled; otherwise a team may succeed in more cells.
     """
 
@@ -80,12 +84,22 @@ class LimitMap:
         """The limits that the problem itself has, in base units."""
         return tuple(float(axis.input.value) for axis in self.axes)
 
+    @property
+    def bordered(self) -> bool:
+        """Whether the teams' corners are the borders."""
+        return self.method == "front" and all(limit.side for limit in self.limits)
+
     def succeeding(self, limits: Sequence[float]) -> tuple[str, ...] | None:
         """The teams that succeed for limits in base units, one for each axis; None where no front tells."""
         if self.method != "front":
             return None
-        found = within(self.limits, [np.array([value]) for value in limits], self.teams)
+        found = self.within([np.array([value]) for value in limits])
         return tuple(team.team for team, met in zip(self.teams, found, strict=True) if met.all())
+
+    def within(self, values: Sequence[Floats]) -> list[Bools]:
+        """For each team, whether some design of its front is within the limits: (values of the first, of the second)."""
+        rights = _rights(self.problem, self.limits, values)
+        return [_within(self.limits, rights, team.front) for team in self.teams]
 
     def groups(self) -> dict[tuple[str, ...], Bools]:
         """The cells by the teams that succeed there: nobody first, then the fewest, in the order of the teams."""
@@ -99,25 +113,26 @@ class LimitMap:
         return dict(sorted(found.items(), key=lambda item: (len(item[0]), [names.index(n) for n in item[0]])))
 
 
-def within(
-    limits: Sequence[Limit], values: Sequence[NDArray[np.float64]], teams: Sequence[TeamLimits]
-) -> list[Bools]:
-    """For each team, whether some corner of its is within the limits: (values of the first, of the second)."""
-    found = []
-    for team in teams:
-        met = np.zeros([len(axis) for axis in values], dtype=np.bool_)
-        for corner in team.corners:
-            along = [
-                _met(limit, bound, axis)
-                for limit, bound, axis in zip(limits, corner.limits, values, strict=True)
-            ]
-            met |= along[0] if len(along) == 1 else np.logical_and.outer(*along)
-        found.append(met)
-    return found
+def _rights(problem: Problem, limits: Sequence[Limit], values: Sequence[Floats]) -> list[list[Floats]]:
+    """The right side of each limit's bounds at its values."""
+    return [
+        [limit.right(problem, bound, axis) for bound in limit.bounds]
+        for limit, axis in zip(limits, values, strict=True)
+    ]
 
 
-def _met(limit: Limit, bound: float, values: NDArray[np.float64]) -> Bools:
-    return limit.holds([bound] * len(limit.bounds), values)
+def _within(limits: Sequence[Limit], rights: Sequence[Sequence[Floats]], front: Floats) -> Bools:
+    met = np.zeros([len(own[0]) for own in rights], dtype=np.bool_)
+    for point in front:
+        values = iter(point)
+        along = [
+            np.logical_and.reduce(
+                [HOLDS[bound.op](next(values), right) for bound, right in zip(limit.bounds, own, strict=True)]
+            )
+            for limit, own in zip(limits, rights, strict=True)
+        ]
+        met |= along[0] if len(along) == 1 else np.logical_and.outer(*along)
+    return met
 
 
 def limit_map(
@@ -155,7 +170,7 @@ def limit_map(
     for team in chosen:
         problem.team(team)
     limits = tuple(limit_of(problem, one.input) for one in wanted)
-    why = "; ".join(filter(None, (unmappable(problem, limit) for limit in limits)))
+    why = unmappable(problem, limits)
     if not why:
         found = _by_fronts(problem, wanted, limits, chosen, solve)
         if isinstance(found, LimitMap):
@@ -177,20 +192,34 @@ def _by_fronts(
         reason = next((why for why, *_ in result.failures if why.startswith(_UNBOUNDED)), "")
         if reason:
             return f"a limit bounds what can be infinite ({reason})"
-    corners = [_corners(asked, limits, numbers, result) for result in results]
+    names_of = [objective.name for objective in asked.objectives]
+    order = [names_of[number] for own in numbers for number in own]
+    fronts = [
+        np.array([[point.objectives[name] for name in order] for point in result.front]).reshape(
+            -1, len(order)
+        )
+        for result in results
+    ]
+    plain = all(limit.side for limit in limits)
+    corners = [
+        _corners(limits, front, result) if plain else ()
+        for front, result in zip(fronts, results, strict=True)
+    ]
     axes = [
-        _axis(one, [corner.limits[at] for found in corners for corner in found])
-        for at, one in enumerate(wanted)
+        _axis(one, limit, [corner.limits[at] for found in corners for corner in found])
+        for at, (one, limit) in enumerate(zip(wanted, limits, strict=True))
     ]
-    teams = [
-        TeamLimits(name, np.zeros(0, np.bool_), found) for name, found in zip(names, corners, strict=True)
-    ]
-    cells = within(limits, [np.array(axis.values) for axis in axes], teams)
+    rights = _rights(problem, limits, [np.array(axis.values) for axis in axes])
+    if not all(np.isfinite(right).all() for own in rights for right in own):
+        return "a bound is not finite for all these limits"
     proven = all(result.promise == "exact" and result.status == "complete" for result in results)
     return LimitMap(
         problem,
         tuple(axes),
-        tuple(TeamLimits(team.team, met, team.corners) for team, met in zip(teams, cells, strict=True)),
+        tuple(
+            TeamLimits(name, _within(limits, rights, front), front, found)
+            for name, front, found in zip(names, fronts, corners, strict=True)
+        ),
         limits,
         proven=proven,
         note=""
@@ -199,19 +228,17 @@ def _by_fronts(
     )
 
 
-def _corners(
-    asked: Problem, limits: Sequence[Limit], numbers: Sequence[tuple[int, ...]], result: Result
-) -> tuple[Corner, ...]:
-    """The corners of a team's front, by the first limit from loose to tight; none that another makes needless."""
-    names = [objective.name for objective in asked.objectives]
+def _corners(limits: Sequence[Limit], front: Floats, result: Result) -> tuple[Corner, ...]:
+    """The corners of a team's front, by the first limit from tight to loose; none that another makes needless."""
+    signs = [1.0 if limit.side == "<=" else -1.0 for limit in limits]
     found = []
-    for point in result.front:
-        ends = []
-        for limit, own in zip(limits, numbers, strict=True):
-            values = [point.objectives[names[number]] for number in own]
-            ends.append(max(values) if limit.bounds[0][1][0] == "<" else min(values))
+    for values, point in zip(front, result.front, strict=True):
+        ends, at = [], 0
+        for limit in limits:
+            own = values[at : at + len(limit.bounds)]
+            at += len(limit.bounds)
+            ends.append(float(own.max() if limit.side == "<=" else own.min()))
         found.append(Corner(tuple(ends), point.design, point.index))
-    signs = [1.0 if limit.bounds[0][1][0] == "<" else -1.0 for limit in limits]
 
     def tightness(corner: Corner) -> tuple[float, ...]:
         return tuple(sign * value for sign, value in zip(signs, corner.limits, strict=True))
@@ -220,25 +247,26 @@ def _corners(
     best = np.inf
     for corner in sorted(found, key=tightness):
         last = tightness(corner)[-1] if len(signs) > 1 else -np.inf
-        if not kept or last < best:
+        if last < best:
             kept.append(corner)
             best = last
-        if len(signs) == 1:
-            break
     return tuple(kept)
 
 
-def _axis(wanted: Wanted, corners: Sequence[float]) -> Axis:
+def _axis(wanted: Wanted, limit: Limit, corners: Sequence[float]) -> Axis:
     """The range that was asked for, or one in which all corners lie with some room around."""
     if wanted.ends is not None:
         return Axis.over(wanted, *wanted.ends)
+    if not limit.side:
+        name = wanted.input.name
+        raise InputError(
+            f"--map {name}: give a range, as in {name}=LOW:HIGH, since {name} is more than a bound itself"
+        )
     known = [*corners, float(wanted.input.value)]
     low, high = min(known), max(known)
-    if low > 0.0:
+    if low > 0.0 and not (wanted.input.unit and wanted.input.unit.percent):
         ratio = max((high / low) ** _MARGIN, 1.0 + _MARGIN)
-        ends = low / ratio, high * ratio
-        if not wanted.input.unit or not wanted.input.unit.percent:
-            return Axis.over(wanted, *ends)
+        return Axis.over(wanted, low / ratio, high * ratio)
     span = (high - low) or abs(high) or 1.0
     return Axis.over(wanted, low - _MARGIN * span, high + _MARGIN * span)
 
@@ -281,7 +309,8 @@ def _by_searches(
             result = solve(here, team=None if name == "all" else name)
             met[at] = result.feasible
             proven &= result.promise == "exact" and result.status == "complete"
-    teams = tuple(TeamLimits(name, met) for name, met in zip(names, cells, strict=True))
+    nothing = np.empty((0, 0))
+    teams = tuple(TeamLimits(name, met, nothing) for name, met in zip(names, cells, strict=True))
     hedge = "" if proven else "; a search was stopped or sampled, so teams may succeed in more cells"
     return LimitMap(
         problem, axes, teams, limits, "searches", proven, f"each cell was searched, since {why}{hedge}"

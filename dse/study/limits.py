@@ -11,13 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.errors import InputError, nearest
+from dse.evaluation import evaluate_nodes
 from dse.expressions import Kind
 from dse.problem import Constraint, Problem
 from dse.problem.parts import Bound, Direction, Input, Metric, Objective
 from dse.problem.values import input_value
 from dse.units import Unit, UnitError, format_value, parse_quantity, parse_unit
 
-__all__ = ["POINTS", "Axis", "Limit", "Wanted", "front_problem", "limit_of", "read_wanted", "unmappable"]
+__all__ = [
+    "HOLDS",
+    "POINTS",
+    "Axis",
+    "Limit",
+    "LimitBound",
+    "Wanted",
+    "front_problem",
+    "limit_of",
+    "read_wanted",
+    "unmappable",
+]
 
 POINTS = 24
 """Values of a limit, unless told otherwise."""
@@ -30,27 +42,50 @@ _FLIPPED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
 @dataclass(frozen=True, slots=True)
+class LimitBound:
+    """A comparison ``node op right`` of a constraint, whose right side reads the limit and no dimension."""
+
+    node: int
+    op: str
+    right: int
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
-    """An input that constraints compare nodes with: ``bounds`` are (node, operation, constraint) with the limit right."""
+    """An input that constraints compare nodes with."""
 
     input: Input
-    bounds: tuple[tuple[int, str, Constraint], ...]
+    bounds: tuple[LimitBound, ...]
 
-    def holds(self, values: Sequence[float], limit: float | NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether ``values``, one for each bound, meet the limit."""
-        met = [
-            _HOLDS[op](value, np.asarray(limit))
-            for value, (_, op, _) in zip(values, self.bounds, strict=True)
-        ]
-        return np.asarray(np.logical_and.reduce(met), dtype=np.bool_)
+    @property
+    def side(self) -> str:
+        """``<=`` of a limit from above, ``>=`` of one from below; empty of one that is both, or more than a number."""
+        plain = all(bound.right == self.input.node for bound in self.bounds)
+        signs = {bound.op[0] for bound in self.bounds}
+        return f"{signs.pop()}=" if plain and len(signs) == 1 else ""
+
+    def right(self, problem: Problem, bound: LimitBound, values: Floats) -> Floats:
+        """What a bound's right side is for values of the limit."""
+        if bound.right == self.input.node:
+            return values
+        found = []
+        for value in values.tolist():
+            inputs = {**problem.inputs, self.input.name: replace(self.input, value=value)}
+            number = evaluate_nodes(replace(problem, inputs=inputs), {}, [bound.right])[bound.right]
+            found.append(number if isinstance(number, float) else math.nan)
+        return np.array(found)
 
 
-_HOLDS: dict[str, Callable[[float, NDArray[np.float64]], NDArray[np.bool_]]] = {
+Floats = NDArray[np.float64]
+
+HOLDS: dict[str, Callable[[Floats, Floats], NDArray[np.bool_]]] = {
     "<=": lambda value, limit: np.asarray(value <= limit),
     "<": lambda value, limit: np.asarray(value < limit),
     ">=": lambda value, limit: np.asarray(value >= limit),
     ">": lambda value, limit: np.asarray(value > limit),
 }
+"""The comparisons of bounds, for arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,26 +194,34 @@ def _end(known: Input, text: str) -> float:
 
 
 def limit_of(problem: Problem, known: Input) -> Limit:
-    """The constraints that compare a metric, or anything else, with exactly this input."""
+    """The comparisons of constraints in which exactly one side reads an input; that side reads no dimension."""
+    graph = problem.graph
     bounds = []
     for constraint in problem.constraints:
         left, op, right = constraint.bound.lhs, constraint.bound.op, constraint.bound.rhs
-        if op in _FLIPPED and right == known.node:
-            bounds.append((left, op, constraint))
-        elif op in _FLIPPED and left == known.node:
-            bounds.append((right, _FLIPPED[op], constraint))
+        for node, sign, other in ((left, op, right), (right, _FLIPPED.get(op, ""), left)):
+            reads = known.node in graph.needed([other])
+            if sign in _FLIPPED and reads and not graph[other].support and not _measured(problem, other):
+                bounds.append(LimitBound(node, sign, other, constraint))
     return Limit(known, tuple(bounds))
 
 
-def unmappable(problem: Problem, limit: Limit) -> str:
-    """Why a front does not decide for which values of a limit there are feasible designs; empty when it does."""
+def _measured(problem: Problem, node: int) -> bool:
+    return bool(problem.graph.leaves(node, "measured"))
+
+
+def unmappable(problem: Problem, limits: Sequence[Limit]) -> str:
+    """Why a front does not decide for which values of limits there are feasible designs; empty when it does."""
+    return "; ".join(filter(None, (_elsewhere(problem, limit, limits) for limit in limits)))
+
+
+def _elsewhere(problem: Problem, limit: Limit, limits: Sequence[Limit]) -> str:
+    """Where a limit enters besides the right sides of its own bounds."""
     name, node = limit.input.name, limit.input.node
-    own = {id(constraint) for _, _, constraint in limit.bounds}
+    own = {id(bound.constraint) for bound in limit.bounds}
     graph = problem.graph
     if not limit.bounds:
         return f"no constraint compares anything with {name} alone"
-    if len({op[0] for _, op, _ in limit.bounds}) > 1:
-        return f"{name} is a limit from above and from below"
     readers = [("rule " + rule.name, [rule.check]) for rule in problem.rules]
     readers += [(f"dimension {d.name}", [d.when]) for d in problem.dimensions if d.when is not None]
     readers += [
@@ -189,10 +232,14 @@ def unmappable(problem: Problem, limit: Limit) -> str:
     readers += [
         (f"constraint {c.name}", [c.bound.lhs, c.bound.rhs]) for c in problem.constraints if id(c) not in own
     ]
-    readers += [(f"constraint {c.name}", [left]) for left, _, c in limit.bounds]
+    readers += [(f"constraint {bound.constraint.name}", [bound.node]) for bound in limit.bounds]
     for where, nodes in readers:
         if node in graph.needed(nodes):
             return f"{name} also enters {where}"
+    for bound in limit.bounds:
+        for other in limits:
+            if other is not limit and other.input.node in graph.needed([bound.right]):
+                return f"{name} and {other.input.name} bound constraint {bound.constraint.name} together"
     return ""
 
 
@@ -206,13 +253,14 @@ def front_problem(problem: Problem, limits: Sequence[Limit]) -> tuple[Problem, t
         The problem, and for each limit the numbers of the objectives that its bounds ask about.
     """
     graph = problem.graph.with_tables(())
-    own = {id(constraint) for limit in limits for _, _, constraint in limit.bounds}
+    own = {id(bound.constraint) for limit in limits for bound in limit.bounds}
     objectives: dict[tuple[int, Direction], Objective] = {}
     metrics = dict(problem.metrics)
     asked = []
     for limit in limits:
         numbers = []
-        for node, op, constraint in limit.bounds:
+        for bound in limit.bounds:
+            node, op, constraint = bound.node, bound.op, bound.constraint
             direction: Direction = "minimize" if op[0] == "<" else "maximize"
             if (node, direction) not in objectives:
                 name = constraint.metric or constraint.name
@@ -228,9 +276,9 @@ def front_problem(problem: Problem, limits: Sequence[Limit]) -> tuple[Problem, t
         if (objective.node, objective.direction) not in objectives:
             type_ = graph[objective.node].type
             for op, end in (("<=", sys.float_info.max), (">=", -sys.float_info.max)):
-                bound = Bound(objective.node, op, graph.number(end, type_))
+                finite = Bound(objective.node, op, graph.number(end, type_))
                 text = f"{objective.name} {op} {end}"
-                constraints.append(Constraint(text, bound, objective.unit, text, metric=objective.name))
+                constraints.append(Constraint(text, finite, objective.unit, text, metric=objective.name))
     found = replace(
         problem,
         graph=graph,

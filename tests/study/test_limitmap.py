@@ -34,15 +34,13 @@ def at_corners(found: LimitMap) -> LimitMap:
     import math
     from dataclasses import replace
 
-    from dse.study.limitmap import within
-
     axes = []
     for number, (axis, limit) in enumerate(zip(found.axes, found.limits, strict=True)):
         corners = {corner.limits[number] for team in found.teams for corner in team.corners}
-        tighter = -math.inf if limit.bounds[0][1][0] == "<" else math.inf
+        tighter = -math.inf if limit.side == "<=" else math.inf
         values = sorted(corners | {math.nextafter(value, tighter) for value in corners})
         axes.append(replace(axis, values=tuple(values)))
-    met = within(found.limits, [np.array(axis.values) for axis in axes], found.teams)
+    met = found.within([np.array(axis.values) for axis in axes])
     teams = tuple(replace(team, succeeds=cells) for team, cells in zip(found.teams, met, strict=True))
     return replace(found, axes=tuple(axes), teams=teams)
 
@@ -172,3 +170,31 @@ def test_what_can_be_infinite_is_searched() -> None:
     )
     found = limit_map(problem, ["least=1:9:3"])
     assert (found.method, found.teams[0].succeeds.tolist()) == ("searches", [True, True, True])
+
+
+def test_a_bound_may_be_made_of_a_limit() -> None:
+    """Fronts decide as long as a bound reads no dimension: here one that falls with the limit, and one from below."""
+    data: dict[str, Any] = {
+        "dse": 1,
+        "name": "n",
+        "inputs": {"share": 0.5, "room": 10, "least": 1},
+        "dimensions": {"x": [1, 2, 3, 4, 5, 6], "y": [1, 2, 3]},
+        "metrics": {"m": {"expr": "x * y", "unit": 1}, "k": {"expr": "x + 2 * y", "unit": 1}},
+        "objectives": {"m": "minimize"},
+        "constraints": {"m": "<= room * (1 - share)", "k": [">= 8 * share", "< room", ">= least"]},
+        "teams": {"odd": {"x": [1, 3, 5]}, "any": {}},
+    }
+    problem = load(data)
+    found = limit_map(problem, ["share=0:1.5:9", "least=1:12:5"])
+    assert_same(problem, found)
+    assert (found.bordered, found.teams[0].corners) == (False, ())
+    assert found.succeeding((0.5, 1.0)) == ("odd", "any")
+    with pytest.raises(
+        InputError, match=r"give a range, as in share=LOW:HIGH, since share is more than a bound"
+    ):
+        limit_map(problem, ["share"])
+    assert (
+        "share and room bound constraint m together" in limit_map(problem, ["share=0:1:3", "room=1:9:3"]).note
+    )
+    endless = load(data | {"constraints": {"m": "<= 1 / share"}})
+    assert "a bound is not finite" in limit_map(endless, ["share=0:1:3"]).note

@@ -109,7 +109,7 @@ def _map(found: LimitMap, form: str, out: Path | None) -> int:
     if out is not None:
         cells = map_rows(found)
         texts = {"map.csv": csv_text(list(cells[0]), cells), _MAP_MARKER: emit.json_text(map_data(found))}
-        if found.method == "front":
+        if found.bordered:
             texts["borders.csv"] = csv_text(border_columns(found), border_rows(found))
         for name, text in texts.items():
             write_atomic(out / name, text)
