@@ -103,4 +103,5 @@ def _measurement(building: Building, declared: str | MeasureDecl | None, folder:
     timeout = None
     if declared.timeout is not None:
         timeout = parse_quantity(str(declared.timeout)).value
-    return Measurement(declared.command, "", folder, timeout, declared.retries, declared.repeats)
+    function = declared.function or ""
+    return Measurement(declared.command, function, folder, timeout, declared.retries, declared.repeats)

@@ -8,7 +8,7 @@ stay text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -306,12 +306,21 @@ _Team = Annotated[
 
 
 class MeasureDecl(_Model):
-    """A program that measures a design."""
+    """A program or a Python function that measures a design."""
 
-    command: tuple[Text, ...] = Field(strict=False, min_length=1, description="the program and its arguments")
+    command: tuple[Text, ...] = Field(
+        default=(), strict=False, min_length=1, description="the program and its arguments"
+    )
+    function: Code | None = Field(default=None, description="a function instead of a program")
     timeout: Duration | None = None
     retries: int = Field(default=0, ge=0)
     repeats: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.command) == (self.function is not None):
+            raise ValueError("a command or a function, one of them")
+        return self
 
 
 _Measure = Annotated[

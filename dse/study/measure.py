@@ -125,4 +125,4 @@ def runner_for(measurement: Measurement) -> CommandRunner | ProcessRunner:
     """What runs the user's code, in processes other than this one."""
     if measurement.command:
         return CommandRunner(measurement.command, measurement.folder, measurement.timeout)
-    return ProcessRunner(measurement.function, measurement.folder)
+    return ProcessRunner(measurement.function, measurement.folder, measurement.timeout)

@@ -7,18 +7,19 @@ all that it started. What the user's function prints goes to standard error.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dse.errors import InputError
 from dse.problem.code import import_function
 from dse.study.metrics import Failed, quote
-from dse.study.processes import LIMIT, end, ending, kill_group_at_exit, start
+from dse.study.processes import LIMIT, end, ending, kill, kill_group_at_exit, start
 
 __all__ = ["ProcessRunner", "serve"]
 
@@ -26,9 +27,10 @@ __all__ = ["ProcessRunner", "serve"]
 class ProcessRunner:
     """Calls a Python function in another process, which is started when first needed and after it died."""
 
-    def __init__(self, function: str, folder: str) -> None:
+    def __init__(self, function: str, folder: str, timeout: float | None = None) -> None:
         self.function = function
         self.folder = folder
+        self.timeout = timeout
         self.remark = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
@@ -64,6 +66,20 @@ class ProcessRunner:
     def run(self, design: Mapping[str, Any]) -> object:
         """What the function returns for a design, as JSON would have it."""
         process = self._started()
+        with _limited(process, self.timeout) as late:
+            try:
+                found = self._told(process, design)
+            except Failed:
+                if late.is_set():
+                    self._end()
+                    took = f"took longer than {self.timeout:g} s and was killed"
+                    raise Failed(f"the measurement {took}") from None
+                raise
+        if late.is_set():  # it answered at the last moment, and is gone
+            self._end()
+        return found
+
+    def _told(self, process: subprocess.Popen[bytes], design: Mapping[str, Any]) -> object:
         assert process.stdin is not None
         try:
             process.stdin.write(json.dumps(design).encode() + b"\n")
@@ -108,6 +124,26 @@ class ProcessRunner:
         self._end()
 
 
+@contextlib.contextmanager
+def _limited(process: subprocess.Popen[bytes], timeout: float | None) -> Iterator[threading.Event]:
+    """Kill a process, with all that it started, when it takes too long; the event says that it was."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill(process)
+
+    timer = threading.Timer(timeout, stop) if timeout is not None else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        yield late
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
 def serve(function: str, folder: str) -> None:
     """Answer designs on standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -137,10 +173,12 @@ def call(function: Callable[[dict[str, Any]], object], design: dict[str, Any]) -
     """What the user's function returns for a design.
 
     Raises:
-        Failed: it raised something.
+        Failed: it raised something; what it raised as one is passed on.
     """
     try:
         return function(design)
+    except Failed:  # it says by itself what went wrong
+        raise
     except (
         Exception,
         SystemExit,

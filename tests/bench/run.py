@@ -18,7 +18,7 @@ from tests.bench.measuring import ROOT, Line, add_options, machine, read, table,
 
 SCRIPTS = (
     "exhaustive", "exact", "single", "continuous", "warm", "counting", "quality", "small", "startup", "certificate",
-    "growth", "plans", "memory",
+    "growth", "plans", "kernels", "memory",
 )  # fmt: skip
 """In the order of the table; memory takes over the peaks that the others noted."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.errors import Location
+from dse.errors import Location, SpaceError
 from dse.space import (
     ConstraintDecl,
     Continuous,
@@ -136,6 +136,11 @@ def test_measure_and_cost() -> None:
     assert model.measure == MeasureDecl(command=("./run", "{a}"), timeout="30 s", retries=2, repeats=3)
     assert model.cost == "./model.py:cost"
     assert read(with_section("measure: a.b:c")).model.measure == "a.b:c"
+    limited = read(with_section("measure: {function: a.b:c, timeout: 1 s}")).model.measure
+    assert limited == MeasureDecl(function="a.b:c", timeout="1 s")
+    for wrong in ("{timeout: 1 s}", "{command: [run], function: a.b:c}"):
+        with pytest.raises(SpaceError, match="expected a command or a function, one of them"):
+            read(with_section(f"measure: {wrong}"))
 
 
 def test_all_errors_of_a_file_are_reported_at_once_in_its_order() -> None:

@@ -214,6 +214,50 @@ def test_a_function_that_fails_in_another_process_gives_a_reason(
     runner.close()
 
 
+def test_a_function_has_the_limits_that_a_program_has(tmp_path: Path) -> None:
+    """A timeout ends it with all that it started, and the next design has a process of its own."""
+    code = (
+        "import subprocess, time\nfrom pathlib import Path\n"
+        "def measure(d):\n"
+        "    if d['x'] > 1:\n"
+        "        child = subprocess.Popen(['sleep', '60'])\n"
+        "        Path(__file__).with_name('child').write_text(str(child.pid))\n"
+        "        child.wait()\n"
+        "    return {'t': d['x']}"
+    )
+    (tmp_path / "f.py").write_text(code, encoding="utf-8")
+    runner = ProcessRunner("./f.py:measure", str(tmp_path), timeout=1.0)
+    assert runner.run({"x": 1}) == {"t": 1}
+    with pytest.raises(Failed, match=r"^the measurement took longer than 1 s and was killed$"):
+        runner.run({"x": 2})
+    assert not alive(int((tmp_path / "child").read_text()))
+    assert runner.run({"x": 1}) == {"t": 1}
+    runner.close()
+
+
+def alive(process: int) -> bool:
+    """Whether a process is there and has not ended; waits a moment for it to go."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_a_function_that_fails_by_itself_gives_its_own_reason(tmp_path: Path) -> None:
+    code = "from dse.study.metrics import Failed\ndef measure(d): raise Failed('no such tile')"
+    (tmp_path / "f.py").write_text(code, encoding="utf-8")
+    runner = ProcessRunner("./f.py:measure", str(tmp_path))
+    with pytest.raises(Failed, match=r"^no such tile$"):
+        runner.run({"x": 1})
+    runner.close()
+
+
 # -- programs --------------------------------------------------------------------------------------
 
 

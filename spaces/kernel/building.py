@@ -1,0 +1,140 @@
+"""Compiling C programs and running them, each in a process group of its own that a timeout ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from dse.study.metrics import Failed
+from dse.study.processes import end, ending, exchange, last_line, start
+
+__all__ = ["COMPILERS", "compiled", "compiler", "run_program", "work_folder"]
+
+COMPILERS = ("cc", "gcc", "clang")
+FLAGS = ("-O3", "-std=c11", "-pthread")
+NATIVE = ("-march=native", "-mcpu=native", "")
+"""How compilers are told to use all of this processor; what one does not know, the next may."""
+
+PREFIX = "dse-matmul-"
+_COMPILE_TIMEOUT = 120.0
+
+
+def compiler(environment: Mapping[str, str] = os.environ) -> str:
+    """The C compiler: what ``CC`` names, or the first of :data:`COMPILERS`.
+
+    Raises:
+        Failed: there is none.
+    """
+    named = environment.get("CC", "").strip()
+    path = environment.get("PATH")
+    for name in [named] if named else COMPILERS:
+        found = shutil.which(name, path=path)
+        if found:
+            return found
+    asked = f"CC names {named!r}, which is not there" if named else f"none of {', '.join(COMPILERS)} is there"
+    raise Failed(f"no C compiler: {asked}; install one, or name one by the environment variable CC")
+
+
+@lru_cache(maxsize=4)
+def compiled(source: str, command: str) -> bytes:
+    """The program of a C text, as the bytes of its file. Repeats of a design are compiled once.
+
+    Raises:
+        Failed: it does not compile; the first error is told.
+    """
+    with work_folder() as folder:
+        text, program = folder / "program.c", folder / "program"
+        text.write_text(source, encoding="utf-8")
+        said = ""
+        for native in NATIVE:
+            flags = [*FLAGS, *([native] if native else [])]
+            code, said = _finished([command, *flags, str(text), "-o", str(program), "-lm"], _COMPILE_TIMEOUT)
+            if not code and program.is_file():
+                return program.read_bytes()
+            if not re.search(r"-m(arch|cpu)", said):
+                break
+        raise Failed(f"{Path(command).name} refuses the program: {_first_error(said)}")
+
+
+def _finished(command: Sequence[str], timeout: float) -> tuple[int, str]:
+    """Exit code and standard error of a compiler."""
+    try:
+        process = start(command, environment=dict(os.environ) | {"LC_ALL": "C"})
+    except OSError as error:
+        raise Failed(f"cannot run {command[0]}: {error}") from None
+    try:
+        answer = exchange(process, b"", timeout)
+    finally:
+        end(process)
+    if answer.stopped:
+        raise Failed(f"{Path(command[0]).name} {answer.stopped}")
+    return process.returncode, answer.err.decode(errors="replace")
+
+
+def _first_error(said: str) -> str:
+    """The first error of a compiler, without the folder that the text was in."""
+    lines = (
+        [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines() or ["nothing"]
+    )
+    return re.sub(r"\S*/(program\.c)", r"\1", lines[0])[:300]
+
+
+def run_program(program: bytes, arguments: Sequence[str], folder: Path, timeout: float) -> str:
+    """What a program prints that ends by itself and well.
+
+    Args:
+        program: the bytes of its file.
+        arguments: of its command line.
+        folder: where it is put and runs.
+        timeout: seconds, after which it is killed with all that it started.
+
+    Raises:
+        Failed: it did not.
+    """
+    path = folder / "program"
+    path.write_bytes(program)
+    path.chmod(0o700)
+    try:
+        process = start([str(path), *arguments], folder=str(folder))
+    except OSError as error:
+        raise Failed(f"cannot run the program: {error}") from None
+    try:
+        answer = exchange(process, b"", timeout)
+    finally:
+        end(process)
+    if answer.stopped:
+        raise Failed(f"the program {answer.stopped}")
+    if process.returncode:
+        raise Failed(f"the program {ending(process.returncode)}{last_line(answer.err)}")
+    return answer.out.decode(errors="replace")
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A temporary folder that is removed; so are those that killed processes left behind."""
+    _remove_left()
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _remove_left() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
