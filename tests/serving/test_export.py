@@ -229,6 +229,8 @@ def test_no_dimension_is_dropped(engine: str) -> None:
     for name, value in others.items():
         assert body(engine, **{**base, name: value}) != body(engine, **({} if name in base else base)), name
     assert body(engine, weights="bf16", activations="bf16") != body(engine)
+    apart = {**base, "disaggregated": True}
+    assert body(engine, **apart, prefill_ratio=2.0) != body(engine, **apart)
     mixture = body(engine, **MIXTURE)
     for name, value in {"ep": 1.0, "attention_dp": 16.0, "tp": 8.0}.items():
         changes: dict[str, Any] = {**MIXTURE, name: value}

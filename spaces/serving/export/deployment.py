@@ -14,7 +14,7 @@ from .repositories import checkpoint
 __all__ = ["Deployment", "cannot"]
 
 TOLD = frozenset(
-    "tp pp ep attention_dp replicas batch weights activations kv chunk draft_length disaggregated graphs hardware".split()
+    "tp pp ep attention_dp replicas batch weights activations kv chunk draft_length disaggregated prefill_ratio graphs hardware".split()
 )
 """Dimensions that every engine is told, or that a remark tells."""
 
@@ -57,7 +57,7 @@ class Deployment:
     """What a plan starts: instances of ``tp * attention_dp * pp`` GPUs, and how each of them schedules.
 
     ``batch`` are the sequences decoded together on one instance, ``chunk`` the prefill tokens of a step (0: whole
-    prompts), ``reserve`` the share of memory that is left free, ``node`` the GPUs of a machine (0: not known).
+    prompts), ``prefill_ratio`` the instances that process prompts for each one that decodes, ``reserve`` the share of memory that is left free, ``node`` the GPUs of a machine (0: not known).
     """
 
     model: str
@@ -74,6 +74,7 @@ class Deployment:
     chunk: int
     draft_length: int
     disaggregated: bool
+    prefill_ratio: float
     graphs: bool
     context: int
     block: int
@@ -111,6 +112,7 @@ class Deployment:
             chunk=_whole(plan, "chunk", 0),
             draft_length=_whole(plan, "draft_length", 0),
             disaggregated=_value(plan, "disaggregated") is True,
+            prefill_ratio=_share(plan, "prefill_ratio", 1),
             graphs=_value(plan, "graphs") is not False,
             context=context,
             block=_whole(plan, "kv_block", 0),
@@ -158,6 +160,12 @@ class Deployment:
         yield f"# dse: {pairs}"
         if self.replicas > 1:
             yield f"# replicas={self.replicas}: start it with REPLICA=0 to {self.replicas - 1} on GPUs of their own, behind a load balancer."
+
+    def apart(self) -> str:
+        """How many instances process prompts for those that decode; or that the same ones do both."""
+        if not self.disaggregated:
+            return "# disaggregated=false: the same GPUs process prompts and decode."
+        return f"# disaggregated=true: prefill_ratio={self.prefill_ratio:g} instances for prompts for each one that decodes."
 
     def place(self) -> tuple[str, str]:
         """The shell's word for the checkpoint, and for that of the draft model."""

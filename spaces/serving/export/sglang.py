@@ -148,8 +148,7 @@ def _remarks(d: Deployment) -> Iterator[str]:
         yield "# pp > 1: a step has a chunk or sequences that decode, not both."
     if d.attention_dp == 1:
         yield "# attention_dp=1: attention is divided by heads only."
-    if not d.disaggregated:
-        yield "# disaggregated=false: the same GPUs process prompts and decode."
-    else:
+    yield d.apart()
+    if d.disaggregated:
         yield "# Start it with ROLE=prefill and with ROLE=decode on GPUs of their own, and before them"
         yield "# python -m sglang_router.launch_router --pd-disaggregation --prefill URL --decode URL"

@@ -127,12 +127,10 @@ def _remarks(d: Deployment, method: Method) -> Iterator[str]:
     yield f"# draft_length={d.draft_length}{'' if d.draft_length else ': no speculation'}; graphs={str(d.graphs).lower()}."
     if d.reserve:
         yield "# The cache takes its share of what weights and activations leave free, a little less than the plan's."
+    yield d.apart()
     if d.disaggregated:
-        yield "# disaggregated: start it for context servers (with disable_overlap_scheduler: true) and for generation servers"
-        yield "# on GPUs of their own, and before them"
-        yield "# trtllm-serve disaggregated -c FILE, whose context_servers and generation_servers have their urls."
-    else:
-        yield "# disaggregated=false: the same GPUs process prompts and decode."
+        yield "# Start it for context servers (with disable_overlap_scheduler: true) and for generation servers on GPUs of their"
+        yield "# own, and before them: trtllm-serve disaggregated -c FILE, with their urls under context_servers and generation_servers."
 
 
 def _prefill(d: Deployment) -> str:

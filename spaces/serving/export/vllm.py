@@ -147,7 +147,6 @@ def _remarks(d: Deployment) -> Iterator[str]:
         yield "# draft_length=0: no speculation."
     if d.ep == 1:
         yield "# ep=1: experts are divided as tensors." if d.experts else "# ep=1: the model has no experts."
-    if not d.disaggregated:
-        yield "# disaggregated=false: the same GPUs process prompts and decode."
-    else:
+    yield d.apart()
+    if d.disaggregated:
         yield "# Start it for prefill and for decode on GPUs of their own; a proxy sends each request to one and then to the other."
