@@ -20,8 +20,6 @@ __all__ = ["PUBLISHED", "read_space"]
 
 PUBLISHED = Path(__file__).with_name("published.csv")
 
-_NOT_SAID = "not stated"
-
 
 def read_space(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The space of a file of figures, as the content of a space file, and what to tell of it.
@@ -82,8 +80,8 @@ def _benchmark(own: Sequence[Figure], name: str) -> list[object]:
     figures = [row for row in own if row.benchmark == name]
     (detector, _), *_ = Counter(row.detector for row in figures).most_common(1)
     ((device, plain), _), *_ = Counter((row.device, row.format) for row in figures).most_common(1)
-    where = "on the device" if any(row.on_device for row in figures) else "the model, whatever its format"
-    return [detector, device, plain, plain, where, _NOT_SAID]
+    of = "each format" if any(row.on_device for row in figures) else "the model"
+    return [detector, device, plain, plain, f"{figures[0].source}; mAP of {of}"]
 
 
 def _nested(cells: Any) -> dict[str, dict[str, dict[str, float]]]:
