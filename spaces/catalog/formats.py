@@ -5,7 +5,8 @@ The columns of ``formats.csv``: a format stores ``bits`` for a weight; a ``group
 is not counted). ``bits_per_weight`` is their sum, but for ``mixed`` formats the published mean over a model's tensors,
 which are of several widths. ``compute`` is what multiplies such weights with activations of the same format; with other
 activations, weights are widened to those. ``activations`` says whether activations come in the format, and ``kv_bits``
-are the bits of a cached value (missing: no engine caches so).
+are the bits of a cached value (missing: no engine caches so). ``whole`` formats also store the output projection so, the others
+leave it in 16 bits; ``unpacking`` ones take a kernel of its own to widen weights where none is fused.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ class Cases:
             engines: columns by engine; one that is missing has those of ``default``.
             inputs: further inputs of the space; the default changes nothing.
 
-        Bits that a row states replace the format's, in ``weights.bits_per_weight``; ``weights.head_bits`` is 16 where only
-        the layers are stored so. ``kind_generate`` and the like are 0 or 1.
+        Bits that a row states replace the format's, in ``weights.bits_per_weight``; ``weights.whole`` is 0 where only the layers
+        are stored so. ``kind_generate`` and the like are 0 or 1.
 
         Raises:
             KeyError: a table has no row of that name.
@@ -137,8 +137,7 @@ class Cases:
         if "bits_per_weight" not in weights:
             return weights
         bits = np.where(np.isnan(self.bits), weights.bits_per_weight, self.bits)
-        head = np.where(self.whole, bits, np.maximum(bits, 16.0))
-        return weights.replaced(bits_per_weight=bits, head_bits=head)
+        return weights.replaced(bits_per_weight=bits, whole=self.whole.astype(float))
 
 
 def _stated(row: Row, run: Run) -> float:

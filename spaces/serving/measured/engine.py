@@ -38,6 +38,8 @@ def engine_of(text: str) -> tuple[str, bool]:
     A row of a version (``vllm-2023``) goes before that of the engine.
     """
     folded = text.casefold()
+    if "presumed" in folded:
+        return DEFAULT, False
     rows = known_engines()
     name = next((row for word, row in _ENGINES if re.search(word, folded)), "")
     version = re.sub(r"[^a-z0-9.]+", "-", folded).strip("-")

@@ -26,13 +26,14 @@ _FORMATS = (
     (r"aqlm", "aqlm-2"),
     (r"quip", "quip-2"),
     (r"int(\d).*\bg(?:roup ?)?(\d+)", "int{}-g{}"),
-    (r"(?:gptq|awq|w4a16).*\bg(?:roup ?)?(\d+)", "int4-g{}"),
+    (r"awq", "int4-awq"),
+    (r"(?:gptq|w4a16).*\bg(?:roup ?)?(\d+)", "int4-g{}"),
     (r"int8|w8a8|w8a16", "int8"),
-    (r"int4|w4a16|gptq|awq", "int4-g128"),
+    (r"int4|w4a16|gptq", "int4-g128"),
     (r"bf16|bfloat16", "bf16"),
     (r"\bf(?:p|loat)?16|half", "fp16"),
 )
-"""The words that say which format it is, and its row, with the words' groups; GPTQ and AWQ share scales by 128 weights."""
+"""The words that say which format it is, and its row, with the words' groups; GPTQ shares scales by 128 weights."""
 
 _HALF = ("fp16", "bf16")
 

@@ -1,0 +1,180 @@
+"""One pass of a transformer over new tokens: a prefill, a chunk of one, or a decode step.
+
+Work is that of one rank; ranks of one instance do the same at the same time. With pipeline stages the batch
+is cut into as many micro-batches, each of which passes all stages: a pass takes all layers' time for one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dse.expressions.tracer import log2, maximum, minimum, quantity, where
+from dse.spaces.catalog import architecture
+
+from .kernels import ACTIVATION_BYTES, Given, Work, attention, elementwise, matmul, one, seconds_zero
+
+__all__ = ["Pass", "forward_pass", "head_bits"]
+
+NORM_VALUES = 10.0
+"""Values of width h that two norms (2 each) and two residual additions (3 each) read and write for each token."""
+LAYER_KERNELS = 4.0
+"""Launches of a layer beside its matrix multiplications and attention: norms, rotation with cache write, activation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Seconds of one pass by kind, and the work in it.
+
+    ``linear`` the projections and MLPs, ``experts`` routed experts, ``attention`` cores, ``elementwise`` norms, activation
+    and residuals, ``head`` logits and sampling, ``communication`` between ranks, ``waiting`` for launches of the host
+    that kernels do not hide, ``overhead`` of the engine for each step.
+    """
+
+    linear: Any
+    experts: Any
+    attention: Any
+    elementwise: Any
+    head: Any
+    communication: Any
+    waiting: Any
+    overhead: Any
+    work: Work
+
+    @property
+    def seconds(self) -> Any:
+        """The whole pass."""
+        return (
+            self.linear + self.experts + self.attention + self.elementwise + self.head + self.communication
+            + self.waiting + self.overhead
+        )  # fmt: skip
+
+
+def forward_pass(g: Given, sequences: Any, queries: Any, past: Any) -> Pass:
+    """A pass over ``queries`` new tokens of each of ``sequences`` sequences that have ``past`` tokens in the cache.
+
+    ``sequences`` are those of one micro-batch on one attention rank. Only the last token of each gets logits, unless
+    there are few (speculation verifies all of them).
+    """
+    m = g.model
+    rows = sequences * queries
+    linear = _projections(g, rows) + _dense_mlp(g, rows)
+    experts = _experts(g, rows)
+    core = _cores(g, sequences, queries, past)
+    small = elementwise(g, rows * (NORM_VALUES * m.hidden + 3.0 * m.ffn / g.tp), LAYER_KERNELS).times(m.layers)
+    head = _head(g, where(queries > 16.0, sequences, rows))
+    communication = _communication(g, rows)
+    work = linear + experts + core + small + head
+    host = _launches(g)
+    waiting = maximum(host - work.seconds - communication, seconds_zero(g))
+    return Pass(
+        linear.seconds,
+        experts.seconds,
+        core.seconds,
+        small.seconds,
+        head.seconds,
+        communication,
+        waiting,
+        g.engine.overhead + seconds_zero(g),
+        work,
+    )
+
+
+def _launches(g: Given) -> Any:
+    """Seconds in which the host launches the kernels of a pass one by one; a captured graph takes none of them. Collectives
+    and separate kernels that unpack weights are launched too."""
+    more = where(g.tp > 1.0, 0.2, 0.0) + 0.3 * g.weights.unpacking
+    captured = where(g.graphs, g.engine.captures, 0.0)
+    return g.model.layers * g.engine.launch * (1.0 + more) * (1.0 - captured)
+
+
+def head_bits(g: Given) -> Any:
+    """Bits of a stored weight of the output projection: formats that are no mean over all tensors leave it in 16."""
+    w = g.weights
+    return where(w.whole > 0, w.bits_per_weight, maximum(w.bits_per_weight, 16.0))
+
+
+def _projections(g: Given, rows: Any) -> Work:
+    """Queries, keys and values, and the output, of all layers; KV heads fewer than ranks are copied."""
+    m = g.model
+    whole = architecture.attention_parameters(m)
+    copied = where(m.mla > 0, 0.0, 2.0 * m.hidden * m.head_dim * (maximum(m.kv_heads, g.tp) - m.kv_heads))
+    values = rows * (2.0 * m.hidden + 2.0 * m.heads * architecture.query_dim(m) / g.tp)
+    one = matmul(g, rows, (whole + copied) / g.tp, values, bits=g.weights.bits_per_weight, kernels=2.0)
+    return one.times(m.layers)
+
+
+def _dense_mlp(g: Given, rows: Any) -> Work:
+    """The MLPs of dense layers and the shared experts of the others."""
+    m = g.model
+
+    def mlp(matrices: Any, width: Any) -> Work:
+        values = rows * (2.0 * m.hidden + (2.0 + m.gated) * width / g.tp)
+        return matmul(g, rows, matrices / g.tp, values, bits=g.weights.bits_per_weight, kernels=2.0)
+
+    dense = mlp(architecture.mlp_parameters(m), m.ffn).times(m.layers - m.moe_layers)
+    shared = mlp(architecture.shared_parameters(m), m.shared_ffn)
+    return dense + shared.times(where(m.shared_ffn > 0, m.moe_layers, 0.0))
+
+
+def _experts(g: Given, rows: Any) -> Work:
+    """Routed experts: a rank reads those that any token of the instance chose, E (1 - (1 - k/E)^tokens) of all
+    (uniform routing), and multiplies each with its tokens."""
+    m = g.model
+    experts = maximum(m.experts, 1.0)
+    tokens = rows * g.attention_dp
+    ranks = g.tp * g.attention_dp
+    chosen = maximum(1.0 - (1.0 - minimum(m.top_k / experts, 0.999)) ** tokens, 1e-9)
+    pairs = tokens * m.top_k / ranks
+    distinct = where(tokens < g.engine.grouped_from, maximum(pairs, chosen * m.experts / ranks), chosen * m.experts / ranks)
+    read = distinct * architecture.expert_parameters(m)
+    rows_each = maximum(pairs / maximum(distinct, 1e-9), 1.0)
+    values = pairs * (2.0 * m.hidden + (2.0 + m.gated) * m.expert_ffn)
+    one = matmul(g, rows_each, read, values, bits=g.weights.bits_per_weight, kernels=16.0)
+    routed = where(m.experts > 0, m.moe_layers, 0.0)
+    return one.times(routed)
+
+
+def _cores(g: Given, sequences: Any, queries: Any, past: Any) -> Work:
+    """Attention of all layers; in a window, older keys are neither kept nor read."""
+    m = g.model
+    whole = attention(g, sequences, queries, past + (queries + 1.0) / 2.0, past + queries)
+    window = where(m.window > 0, m.window, 1e9)
+    near = attention(
+        g,
+        sequences,
+        queries,
+        minimum(past + (queries + 1.0) / 2.0, window),
+        minimum(past + queries, window + queries),
+    )
+    return whole.times(m.layers - m.window_layers) + near.times(m.window_layers)
+
+
+def _head(g: Given, rows: Any) -> Work:
+    """Logits of ``rows`` tokens, and picking one of each: the logits are written in 32 bits and read twice."""
+    m = g.model
+    matrix = m.hidden * m.vocab / g.tp
+    logits = rows * m.vocab / g.tp
+    values = rows * m.hidden + logits
+    return matmul(g, rows, matrix, values, bits=head_bits(g)) + elementwise(g, 6.0 * logits, 3.0)
+
+
+def _communication(g: Given, rows: Any) -> Any:
+    """Seconds that ranks exchange activations: two all-reduces a layer for TP, dispatch and combine for EP, and one
+    send at each stage boundary."""
+    m, e = g.model, g.efficiency
+    size = quantity(rows * m.hidden * ACTIVATION_BYTES, "B")
+    link = maximum(g.hardware.link * e.link, quantity(one(g), "B/s"))
+    share = 2.0 * (g.tp - 1.0) / g.tp
+    reduced = 2.0 * m.layers * where(g.tp > 1.0, share * size / link + e.link_latency * _hops(g.tp), seconds_zero(g))
+    away = (g.ep - 1.0) / g.ep
+    sent = 2.0 * m.moe_layers * where(
+        g.ep > g.tp, away * m.top_k * size / link + e.link_latency * _hops(g.ep), seconds_zero(g)
+    )
+    handed = (g.pp - 1.0) * (size / link + e.link_latency)
+    return reduced + sent + where(g.pp > 1.0, handed, seconds_zero(g))
+
+
+def _hops(ranks: Any) -> Any:
+    """Latency of a collective over that between two ranks: nearly constant within a node."""
+    return 0.8 + 0.2 * log2(ranks)
