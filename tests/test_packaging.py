@@ -76,7 +76,7 @@ def test_every_package_is_listed() -> None:
 @pytest.mark.slow
 def test_the_wheel_holds_every_source_and_data_file(contents: set[str]) -> None:
     installed = {name for name in contents if ".dist-info/" not in name}
-    assert installed == source_files({".py", ".yaml", ".csv", ".json", ".j2"})
+    assert installed == source_files({".py", ".yaml", ".csv", ".json", ".j2", ".c"})
 
 
 @pytest.mark.slow

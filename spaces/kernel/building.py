@@ -14,7 +14,7 @@ from pathlib import Path
 from dse.study.metrics import Failed
 from dse.study.processes import end, ending, exchange, last_line, start
 
-__all__ = ["COMPILERS", "compiled", "compiler", "run_program", "work_folder"]
+__all__ = ["COMPILERS", "ProgramFailed", "compiled", "compiler", "run_program", "work_folder"]
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-O3", "-std=c11", "-pthread")
@@ -23,6 +23,14 @@ NATIVE = ("-march=native", "-mcpu=native", "")
 
 PREFIX = "dse-matmul-"
 _COMPILE_TIMEOUT = 120.0
+
+
+class ProgramFailed(Failed):
+    """A program ended with an exit code that is not 0, or by a signal: then ``code`` is its negative number."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def compiler(environment: Mapping[str, str] = os.environ) -> str:
@@ -111,7 +119,9 @@ def run_program(program: bytes, arguments: Sequence[str], folder: Path, timeout:
     if answer.stopped:
         raise Failed(f"the program {answer.stopped}")
     if process.returncode:
-        raise Failed(f"the program {ending(process.returncode)}{last_line(answer.err)}")
+        raise ProgramFailed(
+            f"the program {ending(process.returncode)}{last_line(answer.err)}", process.returncode
+        )
     return answer.out.decode(errors="replace")
 
 

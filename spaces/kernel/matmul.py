@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dse.study.metrics import Failed
 
-from .building import compiled, compiler, run_program, work_folder
+from .building import ProgramFailed, compiled, compiler, run_program, work_folder
 from .source import Tiling, naive_source, tiled_source
 
 __all__ = ["Job", "Timing", "bound", "measure", "timing"]
@@ -67,6 +67,9 @@ class Timing:
     error: float
 
 
+DIFFERENT = 3
+"""What frame.c ends with when two runs gave different products."""
+
 _refused: dict[tuple[str, Job], str] = {}
 """Programs that gave a wrong product, and why: no retry may have better luck."""
 
@@ -100,7 +103,8 @@ def measure(design: Mapping[str, Any]) -> dict[str, float]:
 @lru_cache(maxsize=4)
 def _naive(format: Format, size: int, timeout: float, seed: int) -> float:  # noqa: A002 - the space's own word
     """Seconds of three plain loops; measured once by each measuring process."""
-    job = Job(format, (size, size, size), (19, 23, 29), 3, max(timeout, 60.0), seed)
+    runs = 3 if size <= 1024 else 1
+    job = Job(format, (size, size, size), (19, 23, 29), runs, max(timeout, 120.0), seed)
     return timing(naive_source(format), job).seconds
 
 
@@ -181,7 +185,10 @@ def _product(program: bytes, job: Job, case: _Case, runs: int) -> Timing:
         for name, matrix in (("A", case.a), ("B", case.b)):
             (folder / name).write_bytes(matrix.tobytes())
         begun = time.perf_counter()
-        said = run_program(program, ["A", "B", "C", *map(str, (m, n, k, runs))], folder, job.timeout)
+        try:
+            said = run_program(program, ["A", "B", "C", *map(str, (m, n, k, runs))], folder, job.timeout)
+        except ProgramFailed as failed:
+            raise (_Wrong(str(failed)) if failed.code == DIFFERENT else failed) from None
         seconds = _seconds(said, runs, time.perf_counter() - begun)
         product = _read(folder / "C", (m, n), job.format)
     off = np.abs(product - case.product)

@@ -117,12 +117,22 @@ def test_a_wrong_product_has_no_time(source: str, said: str) -> None:
     assert left() == []
 
 
-def test_a_wrong_program_stays_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = changed("p < k; p++", "p < k - 2; p++")
-    with pytest.raises(Failed, match="wrong product"):
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (changed("p < k; p++", "p < k - 2; p++"), "wrong product"),
+        (
+            changed(RIGHT, f"{{ {RIGHT} static long n_; C[0] += n_++ == m * n * k; }}"),
+            "two runs gave different",
+        ),
+    ],
+)
+def test_a_wrong_program_stays_refused(monkeypatch: pytest.MonkeyPatch, source: str, said: str) -> None:
+    """A retry does not run it again, so it cannot be lucky."""
+    with pytest.raises(Failed, match=said):
         timing(source, JOB)
     monkeypatch.setattr(matmul, "compiled", None)  # would be a TypeError
-    with pytest.raises(Failed, match="wrong product"):
+    with pytest.raises(Failed, match=said):
         timing(source, JOB)
 
 

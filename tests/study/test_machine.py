@@ -208,6 +208,7 @@ def test_other_spaces_and_places(measured: Callable[..., Any], tmp_path: Path) -
         (("--space", base, "--out", below / "x.yaml"), "in the same folder or below"),
         (("--out", tmp_path / "none" / "x.yaml"), "there is no folder"),
         (("--out", ""), "empty"),
+        (("--out", below), "is a folder, but a file is needed"),
     ):
         ran = measured(*words)
         assert ran.exit_code == 2 or (ran.exit_code == 1 and ran.exception is not None)

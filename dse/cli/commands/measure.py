@@ -44,6 +44,8 @@ def command(*, quick: bool, out: Path | None, space: str, as_json: bool) -> None
 
     problem = base = None
     if out is not None:  # said before the measuring, not after it
+        if out.is_dir():
+            raise InputError(f"--out: {out} is a folder, but a file is needed")
         if not out.parent.is_dir():
             raise InputError(f"--out: there is no folder {out.parent}")
         problem, base = check_space(space), extends(space, out)
