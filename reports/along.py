@@ -18,7 +18,7 @@ from dse.units import format_value, from_base
 
 from .axes import scale_of
 from .drawing import saved, settings
-from .labels import tick
+from .labels import above, text_width, tick
 from .limits import framed
 from .source import clean
 from .style import FAINT, GRID, INK, LINES, mark, short
@@ -130,18 +130,23 @@ def _drawn(found: Along, dpi: int) -> Figure:
         for note in _notes(found)
         for line in textwrap.wrap(note, int(_WIDTH * 15), max_lines=3, placeholder=" \u2026")
     ]
-    head, foot = 0.2 + 0.2 * len(title) + (0.15 if found.ridges else 0.0), 0.12 + 0.15 * len(notes)
-    height = head + foot + _PANEL * len(found.metrics) + 0.3
+    places = _places(found)
+    ridges = [_ridge_place(found, ridge, places) for ridge in found.ridges]
+    rows = above(
+        [_share(found, at, places) * _WIDTH * 62 for at in ridges],
+        [text_width(_sides(r), 8.0) for r in found.ridges],
+    )
+    head, foot = 0.2 + 0.2 * len(title), 0.12 + 0.15 * len(notes)
+    height = head + foot + _PANEL * len(found.metrics) + 0.3 + 0.16 * (max(rows, default=-1) + 1)
     canvas = Figure(figsize=(_WIDTH, height), dpi=dpi, layout="constrained")
     engine = canvas.get_layout_engine()
     assert engine is not None
     engine.set(w_pad=0.1, h_pad=0.06, rect=(0.0, foot / height, 1.0, 1.0 - (foot + head) / height))  # type: ignore[call-arg]
     areas: list[Axes] = canvas.subplots(len(found.metrics), 1, sharex=True, squeeze=False)[:, 0].tolist()
-    places = _places(found)
     for at, (name, area) in enumerate(zip(found.metrics, areas, strict=True)):
         _panel(found, name, area, places, f"panel{at}")
-    for ridge in found.ridges:
-        _ridge(found, ridge, areas, places)
+    for ridge, across, row in zip(found.ridges, ridges, rows, strict=True):
+        _ridge(ridge, areas, across, row)
     _across(found, areas[-1], places)
     left = 0.1 / _WIDTH
     heading: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "color": INK}
@@ -186,8 +191,8 @@ def _panel(found: Along, name: str, area: Axes, places: Floats, gid: str) -> Non
         _log_ticks(area.yaxis)
     unit = "" if metric.unit.text == "1" else f" [{metric.unit.text}]"
     area.set_ylabel(clean(short(f"{name}{unit}", 34)), color=INK, fontsize=9)
-    told = metric.about + (better[objective.direction] if objective is not None else "")
-    area.set_title(clean(short(told.removeprefix(", "), 110)), loc="left", fontsize=8.5, color=INK)
+    told = (metric.about + (better[objective.direction] if objective is not None else "")).removeprefix(", ")
+    area.set_title(clean(short(told[:1].upper() + told[1:], 110)), loc="left", fontsize=8.5, color=INK)
     area.tick_params(colors=INK, labelsize=8)
     for side in ("top", "right"):
         area.spines[side].set_visible(False)
@@ -216,17 +221,37 @@ def _number(found: Along, point: Point, name: str) -> float:
     return from_base(value, found.problem.metrics[name].unit) if isinstance(value, float) else np.nan
 
 
-def _ridge(found: Along, ridge: Ridge, areas: Sequence[Axes], places: Floats) -> None:
-    """A line through all panels where what bounds a metric changes, named at the top."""
+def _ridge_place(found: Along, ridge: Ridge, places: Floats) -> float:
+    """Where a ridge stands across."""
+    if ridge.at is not None:
+        return from_base(ridge.at, found.dimension.unit)
     values = [point.value for point in found.points]
-    low, high = places[values.index(ridge.low)], places[values.index(ridge.high)]
-    at = from_base(ridge.at, found.dimension.unit) if ridge.at is not None else (low + high) / 2
+    return float(places[values.index(ridge.low)] + places[values.index(ridge.high)]) / 2
+
+
+def _share(found: Along, at: float, places: Floats) -> float:
+    """How far across a place is, 0 to 1."""
+    ends = np.array([np.nanmin(places), np.nanmax(places), at])
+    low, high, middle = np.log(ends) if _logarithmic(found, places) else ends
+    return float((middle - low) / (high - low)) if high > low else 0.5
+
+
+def _sides(ridge: Ridge) -> str:
+    return clean(f"{short(ridge.before, 24)} | {short(ridge.after, 24)}")
+
+
+def _ridge(ridge: Ridge, areas: Sequence[Axes], at: float, row: int) -> None:
+    """A line through all panels where what bounds a metric changes, named above the first, in rows that stay apart."""
     for area in areas:
         area.axvline(at, color=FAINT, linewidth=1.1, linestyle=LINES[1], zorder=2)
     areas[0].annotate(
-        clean(f"{short(ridge.before, 24)} | {short(ridge.after, 24)}"), (at, 1.0), xycoords=("data", "axes fraction"),
-        xytext=(0, 18), textcoords="offset points", ha="center", fontsize=8, color=INK,
+        _sides(ridge), (at, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 18 + 11 * row),
+        textcoords="offset points", ha="center", fontsize=8, color=INK,
     )  # fmt: skip
+
+
+def _logarithmic(found: Along, places: Floats) -> bool:
+    return _numeric(found) and bool(places.min() > 0.0) and bool(places.max() / places.min() >= _LOG)
 
 
 def _across(found: Along, area: Axes, places: Floats) -> None:
@@ -234,7 +259,7 @@ def _across(found: Along, area: Axes, places: Floats) -> None:
 
     unit = found.dimension.unit
     area.set_xlabel(clean(short(found.dimension.name + (f" [{unit.text}]" if unit else ""), 60)), color=INK)
-    log = _numeric(found) and bool(places.min() > 0.0) and bool(places.max() / places.min() >= _LOG)
+    log = _logarithmic(found, places)
     if log:
         area.set_xscale("log")
     named = {

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["along_lines", "design_along", "read_pair"]
 
+_MOST_ROWS = 40
 _WHY = {State.FEASIBLE: "", State.ILLEGAL: "not legal", State.FAILED: "failed"}
 
 
@@ -81,8 +82,8 @@ def design_along(
     return dict(result.nearest_miss.design), "the nearest miss, as no design is feasible"
 
 
-def along_lines(found: Along, remark: str) -> list[str]:
-    """The points as a table, and the ridges in words."""
+def along_lines(found: Along, remark: str, pair: tuple[str, str] | None = None) -> list[str]:
+    """The points as a table, and the ridges in words; of a ``pair`` of metrics without one, which is larger."""
     problem, name = found.problem, found.dimension.name
     rest = {key: value for key, value in active_values(problem, found.design).items() if key != name}
     lines = heading(problem)
@@ -91,13 +92,23 @@ def along_lines(found: Along, remark: str) -> list[str]:
     largest = _bounds(found)
     head = [name, *found.metrics, *(["bound by"] if any(largest) else []), ""]
     rows = [head]
-    for point, bound in zip(found.points, largest, strict=True):
+    told = list(zip(found.points, largest, strict=True))
+    shown_at = sorted({round(at * (len(told) - 1) / (_MOST_ROWS - 1)) for at in range(_MOST_ROWS)})
+    for point, bound in [told[at] for at in shown_at]:
         values = [_text(found, metric, point.metrics.get(metric)) for metric in found.metrics]
         why = ", ".join(f"breaks {broken}" for broken in point.broken) or _WHY.get(point.state, "")
         rows.append(
             [shown(point.value, found.dimension.unit), *values, *([bound] if any(largest) else []), why]
         )
     lines += ["", *(line.rstrip() for line in blocks(rows, fixed=1))]
+    if len(shown_at) < len(told):
+        lines.append(f"{len(shown_at)} of {len(told)} values; the picture has all")
+    if pair is not None and not found.ridges:
+        first = next(point.metrics for point in found.points if point.metrics)
+        one, two = (first[metric] for metric in pair)
+        above = isinstance(one, float) and isinstance(two, float) and one >= two
+        larger, other = pair if above else pair[::-1]
+        lines += ["", *paragraph(f"no ridge: {larger} is above {other} all along")]
     for ridge in found.ridges:
         at = "" if ridge.at is None else f" at about {format_value(ridge.at, found.dimension.unit, digits=3)}"
         low, high = (shown(value, found.dimension.unit) for value in (ridge.low, ridge.high))

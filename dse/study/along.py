@@ -21,7 +21,7 @@ __all__ = ["MOST_METRICS", "Along", "Point", "Ridge", "along"]
 MOST_METRICS = 4
 """Metrics that are shown unless told otherwise."""
 
-_MOST_POINTS = 400
+_MOST_POINTS, _MOST_RIDGES = 400, 4
 
 Number = float | bool | str | None
 
@@ -196,7 +196,7 @@ def _part_ridges(problem: Problem, points: Sequence[Point], shown: Sequence[str]
     for name in chosen:
         sequence = [(point, _parts(found[name])) for point, found in shares if name in found]
         ridges += _ridges(name, sequence)
-    return ridges
+    return ridges[:_MOST_RIDGES]
 
 
 def _parts(share: Share) -> dict[str, float]:

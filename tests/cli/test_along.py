@@ -28,7 +28,7 @@ def test_a_batch_sweep(dse: Dse, snapshot: Snapshot, write: Callable[..., Path],
     drawn = words(stem.with_suffix(".svg"))
     for text in (
         "Batch on one GPU: along batch",
-        "output tokens, unloaded, higher is better",
+        "Output tokens, unloaded, higher is better",
         "step <= max_step (15 ms)",
         "memory <= 72 GB",
         "transfer | compute",

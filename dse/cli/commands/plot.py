@@ -176,12 +176,13 @@ def _along(
         return run_search(problem, team=restricted(asked.team, list(asked.values.items())), **options)
 
     design, remark = design_along(problem, asked.along, asked.values, solve)
-    gone = along(problem, asked.along, design, asked.metrics, ridge=read_pair(asked.ridge))
+    pair = read_pair(asked.ridge)
+    gone = along(problem, asked.along, design, asked.metrics, ridge=pair)
     output = output or Path()
     if output.is_dir():
         output /= f"{problem.name}-{asked.along}"
     with writable(output.parent):
-        emit.as_lines(along_lines(gone, remark))
+        emit.as_lines(along_lines(gone, remark, pair))
         for path in render("along", gone, output):
             emit.note(f"wrote {path}")
     return 0 if any(point.state is State.FEASIBLE for point in gone.points) else 1
