@@ -42,4 +42,5 @@ def cost(
         "lower_bound": least.total,
         "speedup": apart.total / found.total,
         "parameters": parameters(model.hidden, model.ffn),
+        **{f"{first}_kernel": seconds for first, seconds in found.each.items()},
     }

@@ -62,6 +62,7 @@ class Times:
         computing: seconds of the kernels that computing bounds.
         moving: seconds of those that memory bounds.
         launching: seconds of all launches.
+        each: seconds with its launch of the kernel that begins with an operator; 0 where none does.
     """
 
     kernels: Any
@@ -70,6 +71,7 @@ class Times:
     computing: Any
     moving: Any
     launching: Any
+    each: Mapping[str, Any]
 
     @property
     def total(self) -> Any:
@@ -129,6 +131,7 @@ def times(graph: Graph, fused: Mapping[Edge, Any], machine: Machine) -> Times:
     traffic: Any = 0.0
     computing: Any = 0.0
     moving: Any = 0.0
+    each: dict[str, Any] = {}
     for kernel in kernels(graph, fused):
         size = kernel.read + kernel.written
         compute, move = kernel.flop / machine.peak, size / machine.bandwidth
@@ -138,4 +141,5 @@ def times(graph: Graph, fused: Mapping[Edge, Any], machine: Machine) -> Times:
         traffic = traffic + chosen(kernel.exists, size)
         computing = computing + chosen(all_of(kernel.exists, compute >= move), longer)
         moving = moving + chosen(all_of(kernel.exists, compute < move), longer)
-    return Times(count, flop, traffic, computing, moving, count * machine.launch)
+        each[kernel.first] = chosen(kernel.exists, longer + machine.launch)
+    return Times(count, flop, traffic, computing, moving, count * machine.launch, each)

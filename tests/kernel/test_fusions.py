@@ -134,6 +134,10 @@ def test_costs_are_those_of_the_cut(cuts: list[frozenset[frozenset[str]]]) -> No
         assert found.kernels == len(cut)
         assert found.traffic == pytest.approx(traffic, rel=1e-12)
         assert found.total == pytest.approx(total, rel=1e-12)
+        assert sum(found.each.values()) == pytest.approx(total, rel=1e-12)
+        place = graph.names.index
+        firsts = {min(group, key=place) for group in cut}
+        assert {name for name, seconds in found.each.items() if seconds} == firsts
 
 
 def test_greedy_fusion_never_waits_for_itself() -> None:
