@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dse.evaluation import State
 from dse.problem import shown
 from dse.study.along import Along, Point, Ridge
-from dse.study.result import design_text
 from dse.units import format_value, from_base
 
 from .axes import scale_of
@@ -76,13 +75,8 @@ def _title(found: Along) -> str:
 def _notes(found: Along) -> list[str]:
     """The design, what was set, the ridges in words, and the points that are not there."""
     problem, name = found.problem, found.dimension.name
-    rest = {d.name: found.design[d.name] for d in problem.dimensions if d.name != name}
-    notes = [
-        " ".join(
-            part for part in design_text(problem, found.design).split(" ") if not part.startswith(f"{name}=")
-        )
-    ]
-    notes = notes if rest else []
+    rest = {key: shown(value, problem.dimension(key).unit) for key, value in found.rest.items()}
+    notes = [" ".join(f"{key}={text}" for key, text in rest.items())] if rest else []
     if problem.overrides:
         notes.append("with " + ", ".join(f"{key} = {value}" for key, value in problem.overrides))
     notes += [ridge_text(found, ridge) for ridge in found.ridges]
@@ -185,14 +179,18 @@ def _panel(found: Along, name: str, area: Axes, places: Floats, gid: str) -> Non
     area.plot(
         places, hollow, "o", color=colour, markerfacecolor="white", markersize=size, zorder=4, gid=f"{gid}-infeasible"
     )  # fmt: skip
-    finite = values[np.isfinite(values)]
+    bounds = [
+        from_base(bound, metric.unit) for constraint, bound in found.limits if constraint.metric == name
+    ]
+    finite = np.append(values[np.isfinite(values)], bounds)
     if finite.size and finite.min() > 0.0 and (scale_of(finite) or finite.max() / finite.min() >= _LOG):
         area.set_yscale("log")
         _log_ticks(area.yaxis)
     unit = "" if metric.unit.text == "1" else f" [{metric.unit.text}]"
     area.set_ylabel(clean(short(f"{name}{unit}", 34)), color=INK, fontsize=9)
     told = (metric.about + (better[objective.direction] if objective is not None else "")).removeprefix(", ")
-    area.set_title(clean(short(told[:1].upper() + told[1:], 110)), loc="left", fontsize=8.5, color=INK)
+    lines = textwrap.wrap(clean(told[:1].upper() + told[1:]), 116, max_lines=3, placeholder=" \u2026")
+    area.set_title("\n".join(lines), loc="left", fontsize=8.5, color=INK)
     area.tick_params(colors=INK, labelsize=8)
     for side in ("top", "right"):
         area.spines[side].set_visible(False)
@@ -208,7 +206,8 @@ def _panel(found: Along, name: str, area: Axes, places: Floats, gid: str) -> Non
         )
         given = found.problem.graph[constraint.bound.rhs].op == "const"
         text = constraint.text + ("" if given else f" ({format_value(bound, metric.unit, digits=4)})")
-        right = finite.size > 0 and abs(finite[-1] - value) > abs(finite[0] - value)
+        drawn = values[np.isfinite(values)]
+        right = drawn.size > 0 and abs(drawn[-1] - value) > abs(drawn[0] - value)
         area.annotate(
             clean(short(text, 60)), (float(right), value), xycoords=("axes fraction", "data"), fontsize=7.5, color=INK,
             xytext=(-2 if right else 2, 3), ha="right" if right else "left", textcoords="offset points", zorder=5,
@@ -242,10 +241,11 @@ def _sides(ridge: Ridge) -> str:
 
 def _ridge(ridge: Ridge, areas: Sequence[Axes], at: float, row: int) -> None:
     """A line through all panels where what bounds a metric changes, named above the first, in rows that stay apart."""
+    lines = 1 + areas[0].get_title(loc="left").count("\n")
     for area in areas:
         area.axvline(at, color=FAINT, linewidth=1.1, linestyle=LINES[1], zorder=2)
     areas[0].annotate(
-        _sides(ridge), (at, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 18 + 11 * row),
+        _sides(ridge), (at, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 7 + 11 * (lines + row)),
         textcoords="offset points", ha="center", fontsize=8, color=INK,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dse.cli.designing import active, value_of
-from dse.cli.designs import active_values, assignments
+from dse.cli.designs import assignments
 from dse.cli.summary import heading
 from dse.cli.text import blocks, paragraph
 from dse.errors import InputError
@@ -85,7 +85,7 @@ def design_along(
 def along_lines(found: Along, remark: str, pair: tuple[str, str] | None = None) -> list[str]:
     """The points as a table, and the ridges in words; of a ``pair`` of metrics without one, which is larger."""
     problem, name = found.problem, found.dimension.name
-    rest = {key: value for key, value in active_values(problem, found.design).items() if key != name}
+    rest = found.rest
     lines = heading(problem)
     lines += paragraph(f"along {name}{f', {remark}' if remark else ''}")
     lines += paragraph(assignments(problem, rest), indent=2) if rest else []

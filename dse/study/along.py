@@ -75,6 +75,21 @@ class Along:
     def __repr__(self) -> str:
         return f"<Along {self.problem.name}: {self.dimension.name}, {len(self.points)} points>"
 
+    @property
+    def rest(self) -> Design:
+        """What stays the same: the values of the other dimensions that are active in some design on the way."""
+        problem, name = self.problem, self.dimension.name
+        ways = [_with(problem, self.design, name, point.value) for point in self.points if point.metrics]
+        found: Design = {}
+        for dimension in problem.dimensions:
+            when = dimension.when
+            active = when is None or any(
+                evaluate_nodes(problem, way, [when])[when] is not False for way in ways
+            )
+            if dimension.name != name and active:
+                found[dimension.name] = self.design[dimension.name]
+        return found
+
 
 def along(
     problem: Problem,
@@ -116,7 +131,10 @@ def along(
         ridges = _ridges(" and ".join(ridge), sequence)
     else:
         ridges = _part_ridges(problem, legal, shown)
-    chosen = {**design, name: legal[0].value}
+    chosen = {
+        **design,
+        name: legal[0].value,
+    }  # dimensions that are inactive at some values keep what they have at others
     return Along(
         problem,
         dimension,
