@@ -40,9 +40,21 @@ def total_memory(root: Path = ROOT) -> int:
 
 
 def available_memory(root: Path = ROOT) -> int:
-    """Bytes that can be had without others being pushed out, within the limits of the control groups."""
+    """Bytes that can be had without others being pushed out, within the limits of the control groups and of a process."""
     left = [limit - used for limit, used in _memory_groups(root)]
-    return max(min([_meminfo(root, "MemAvailable") or _SMALL, *left]), 0)
+    return max(min([_meminfo(root, "MemAvailable") or _SMALL, *left, *_process_limits()]), 0)
+
+
+def _process_limits() -> Iterator[int]:
+    """Bytes of address space and of data that a process may have (``ulimit -v``, ``ulimit -d``), where limited."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - Windows
+        return
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        soft, _ = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            yield soft
 
 
 def caches(root: Path = ROOT) -> int:

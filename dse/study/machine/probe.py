@@ -90,7 +90,7 @@ def _streams(task: Task) -> list[dict[str, Any]]:
         for name, work, arrays in (("copy", copy, 2), ("triad", triad, 3)):
             seconds = [_timed(partial(_over, pool, work, parts)) for _ in range(task.repeats + 1)]
             moved = arrays * 8.0 * numbers
-            found.append(_sample(name, [moved / s for s in seconds[1:]], f"{numbers * 8} B arrays"))
+            found.append(_sample(name, [moved / s for s in seconds[1:]], f"{numbers * 8e-6:.4g} MB arrays"))
     return found
 
 

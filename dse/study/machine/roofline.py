@@ -172,6 +172,6 @@ def _remarks(machine: Machine, task: Task, caches: int) -> list[str]:
         if slower:
             found.append(
                 f"{' and '.join(slower)} multiplications gain nothing from more threads: NumPy's library may have "
-                "none, or the CPUs share a core"
+                "none, the CPUs may share a core, or the machine was busy"
             )
     return found
