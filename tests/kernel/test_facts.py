@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
 
 import dse
 from dse.evaluation.explain import explain
-from dse.problem import Design
+from dse.problem import Design, Problem
 from dse.spaces.kernel.block import EDGES, block, design
 from dse.spaces.kernel.fusion import Machine, Times, kernels, times
 from dse.spaces.kernel.graph import Graph, Operator
@@ -23,9 +24,14 @@ def cost(graph: Graph, groups: Groups, machine: Machine = H100) -> Times:
     return times(graph, fused_edges(graph, groups), machine)
 
 
+@cache
+def loaded(**settings: str) -> Problem:
+    return dse.load("kernel", settings)
+
+
 def shown(tokens: int, edges: Mapping[str, bool], **settings: str) -> Mapping[str, Any]:
     """The metrics of a design of the space on an H100 without captured graphs."""
-    problem = dse.load("kernel", settings)
+    problem = loaded(**settings)
     chosen: Design = {"tokens": float(tokens), "hardware": "h100-sxm", "graphs": False, **edges}
     told = explain(problem, chosen)
     assert told.feasible

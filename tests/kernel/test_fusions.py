@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 
 import pytest
@@ -78,6 +79,7 @@ def cuts() -> list[frozenset[frozenset[str]]]:
     return [cut for cut in partitions() if all(map(convex, cut))]
 
 
+@cache
 def on_h100(fuser: str) -> Problem:
     return dse.load("kernel", {"fuser": fuser})
 
