@@ -11,17 +11,24 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from .figures import PLAIN, Figure, design_text, family, figures, series
 from .quality import between, method_distance, model_distance
+from .schemes import METHODS, UNMEASURED
 
 __all__ = ["TABLES", "text_of", "write"]
 
 _FOLDER = Path(__file__).parent
 _QUALITIES = ("any", "perplexity", "accuracy")
 _SHOWN = 4  # figures that a sentence names
-_EFFORTS = {"rounding": "none", "calibrated": "calibration", "eight bits": "calibration", "trained": "training"}
+_EFFORTS = {
+    "rounding": "none",
+    "calibrated": "calibration",
+    "eight bits": "calibration",
+    "trained": "training",
+}
 _ABOUT = {
     "none": "16 bits",
     "rtn": "round to nearest, asymmetric, one scale a row or group",
@@ -45,7 +52,8 @@ _ABOUT = {
 @cache
 def designs() -> tuple[Figure, ...]:
     """The figures that the space chooses from: published ones without a flag, half bits interpolated between whole
-    ones, and each series' own baseline where it has no row of its own."""
+    ones, and each series' own baseline where it has no row of its own.
+    """
     known = [f for f in figures() if not f.flag and f.name != "none+base-1"]
     lines: dict[tuple[object, ...], dict[float, Figure]] = {}
     for figure in known:
@@ -90,6 +98,8 @@ def storage_format(figure: Figure, bits: float) -> str:
         return "fp16"
     if figure.method == "smoothquant":
         return "int8"
+    if figure.method == "awq" and (bits, figure.group) == (4, 128):
+        return "int4-awq"
     if family(figure.method) in ("calibrated", "trained") or figure.method in ("rtn", "hqq"):
         return f"int{bits:g}" + (f"-g{figure.group}" if figure.group else "")
     return figure.method
@@ -114,16 +124,19 @@ def _schemes() -> Iterable[Sequence[object]]:
 
 
 def _storage() -> Iterable[Sequence[object]]:
-    yield ("scheme", "lower", "upper", "share", "cache", "whole", "interpolated")
+    yield ("scheme", "lower", "upper", "share", "cache", "interpolated")
     for figure in _unique(designs(), scheme_name):
         low = storage_format(figure, figure.w_bits // 1)
         high = storage_format(figure, -(-figure.w_bits // 1))
         cache = {16: "fp16", 8: "int8", 4: "int4"}[int(figure.kv_bits)]
         share = figure.w_bits % 1
-        yield (
-            scheme_name(figure), low, high, f"{share:g}", cache, int(family(figure.method) == "llama.cpp"),
-            int(figure.interpolated),
-        )  # fmt: skip
+        yield (scheme_name(figure), low, high, f"{share:g}", cache, int(figure.interpolated))
+
+
+def _stored() -> Iterable[Sequence[object]]:
+    yield ("scheme", "value")
+    for figure in _unique(designs(), scheme_name):
+        yield (scheme_name(figure), storage_format(figure, figure.w_bits // 1))
 
 
 def _units() -> Iterable[Sequence[object]]:
@@ -150,6 +163,12 @@ def _evidence() -> Iterable[Sequence[object]]:
                     counts[figure.series.name] = counts.get(figure.series.name, 0) + 1
             if counts:
                 yield (model, wanted, max(counts, key=lambda name: (counts[name], name)))
+
+
+def _baselines() -> Iterable[Sequence[object]]:
+    yield ("series", "published", "value")
+    for figure in _unique(designs(), lambda f: (f.series.name, f.model)):
+        yield (figure.series.name, figure.model, int(figure.baseline is not None))
 
 
 def _counted() -> Iterable[Sequence[object]]:
@@ -183,7 +202,30 @@ def _figured() -> Iterable[Sequence[object]]:
     yield ("figures", "series")
     yield ("model", "")
     for model in sorted({figure.model for figure in designs()}):
-        yield (model, ";".join(n for n in series() if any(f.series.name == n for f in designs() if f.model == model)))
+        yield (
+            model,
+            ";".join(n for n in series() if any(f.series.name == n for f in designs() if f.model == model)),
+        )
+
+
+def _quantizers() -> Iterable[Sequence[object]]:
+    yield ("method", "measured", "calibrated", "has", "needs")
+    for name, method in METHODS.items():
+        told = f"{_list(method.bits)} bits, {_list(method.groups)} as groups, activations in {_list(method.activations)}"
+        yield (name, "true", str(method.calibrated).lower(), told, "")
+    for name in ("quip", "aqlm", "qat"):
+        yield (name, "false", "true", "no quantizer here", UNMEASURED[name])
+
+
+def _list(values: Sequence[int]) -> str:
+    texts = [str(value) for value in values]
+    return " or ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def _measurable() -> Iterable[Sequence[object]]:
+    yield ("method", "weight_bits", "activation_bits", "group", "value")
+    for name, method in METHODS.items():
+        yield from ((name, *keys, 1) for keys in product(method.bits, method.activations, method.groups))
 
 
 def _unique(found: Iterable[Figure], key: object) -> list[Figure]:
@@ -195,8 +237,9 @@ def _unique(found: Iterable[Figure], key: object) -> list[Figure]:
 
 
 TABLES = {
-    "methods.csv": _methods, "schemes.csv": _schemes, "storage.csv": _storage, "units.csv": _units, "losses.csv": _losses,
-    "evidence.csv": _evidence, "counted.csv": _counted, "nearest.csv": _nearest, "figured.csv": _figured,
+    "methods.csv": _methods, "schemes.csv": _schemes, "storage.csv": _storage, "stored.csv": _stored, "units.csv": _units, "losses.csv": _losses,
+    "evidence.csv": _evidence, "baselines.csv": _baselines,
+    "counted.csv": _counted, "nearest.csv": _nearest, "figured.csv": _figured, "quantizers.csv": _quantizers, "measurable.csv": _measurable,
 }  # fmt: skip
 """What each file is made by."""
 

@@ -15,7 +15,7 @@ from functools import cache
 
 from dse.errors import InputError, nearest
 
-from .figures import PLAIN, Figure, design_text, family, figures, model_size, series
+from .figures import PLAIN, Figure, family, figures, model_size, series
 
 __all__ = ["Answer", "models", "methods", "quality"]
 
@@ -88,7 +88,9 @@ class Asked:
             ("bits of activations", self.a_bits, figure.a_bits),
             ("bits of the KV cache", self.kv_bits, figure.kv_bits),
         )
-        told += [f"{got:g} {what} instead of {asked:g}" for what, asked, got in numbers if asked not in (None, got)]
+        told += [
+            f"{got:g} {what} instead of {asked:g}" for what, asked, got in numbers if asked not in (None, got)
+        ]
         if self.group is not None and self.group != figure.group:
             told.append(f"{_groups(figure.group)} instead of {_groups(self.group)}")
         return ", ".join(told)
@@ -185,7 +187,7 @@ def model_distance(asked: str, other: str) -> float:
     """How far one model is from another: by size in octaves, nearer in one family of models."""
     ratio = model_size(asked) / model_size(other)
     size = abs(math.log2(ratio)) if ratio == ratio else 4.0
-    return 4.0 + size - (1.0 if asked.split("-")[0] == other.split("-")[0] else 0.0)
+    return 4.0 + size - (1.0 if asked.partition("-")[0] == other.partition("-")[0] else 0.0)
 
 
 @cache
@@ -196,13 +198,13 @@ def method_distance(asked: str, other: str) -> float:
     return 3.0 if _kind(asked) == family(other) else 6.0
 
 
-def _asked(
-    model: str, method: str, variant: str | None, numbers: Sequence[float | None]
-) -> Asked:
+def _asked(model: str, method: str, variant: str | None, numbers: Sequence[float | None]) -> Asked:
     for what, number in zip(("bits", "activation_bits", "kv_bits", "group"), numbers, strict=True):
         least = 0 if what == "group" else 1
         if number is not None and not least <= number <= (1_000_000 if what == "group" else 32):
-            raise InputError(f"{what} must be from {least} to {1_000_000 if least == 0 else 32}, but got {number}")
+            raise InputError(
+                f"{what} must be from {least} to {1_000_000 if least == 0 else 32}, but got {number}"
+            )
     name = _plain(method)
     name = _ALIASES.get(name, name)
     if name not in _known_methods():

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from dse.expressions.tracer import maximum, quantity, where
-from dse.spaces.catalog import architecture
+from dse.expressions.tracer import where
+from dse.spaces.serving import load, memory
 
-__all__ = ["serving_times"]
+__all__ = ["as_served", "serving_memory", "serving_times"]
 
 
-def serving_times(g: Any) -> tuple[Any, Any]:
-    """Seconds of the prefill of ``g.batch`` prompts, and of one decode step in the middle of the output."""
-    m, chip = g.model, g.hardware
-    matrices = architecture.active_parameters(m, 0)
-    read = quantity(g.weight_bits / 8.0 * matrices / g.tp, "B")
-    half = maximum(chip.bf16, chip.fp16)
-    int8 = chip.int8 * quantity("1 flop") / quantity("1 op")
-    peak = where(g.fp4 > 0, chip.fp4, where(g.fp8 > 0, chip.fp8, where(g.int8 > 0, int8, half)))
-    context = g.prompt_len + g.output_len / 2.0
-    cache = quantity(g.batch * architecture.kv_cache_bytes(m, context, g.kv_bits / 8.0) / g.tp, "B")
+def as_served(g: Any, low: Any, high: Any, share: Any, *, unit: Any, kv_bits: Any) -> Any:
+    """What the formulas of serving are given: one instance of ``g.tp`` GPUs that serves full batches without a queue.
 
-    def seconds(tokens: Any, cached: Any) -> Any:
-        flops = quantity(2.0 * matrices * tokens / g.tp, "flop")
-        return maximum(flops / (0.7 * peak), (read + cached) / (0.8 * chip.bandwidth))
+    Args:
+        g: inputs: model, hardware, efficiency, engine, batch, prompt_len, output_len, tp.
+        low: row of the catalogue's formats that weights are stored as.
+        high: the row that a ``share`` of the weights is stored as instead.
+        share: 0 for one format.
+        unit: half, int8, fp8 or fp4: what multiplies matrices.
+        kv_bits: bits of a cached value with its scales.
+    """
+    fp8, int8, fp4 = (where(unit == name, 1.0, 0.0) for name in ("fp8", "int8", "fp4"))
+    return SimpleNamespace(
+        **vars(g),
+        weights=SimpleNamespace(
+            bits_per_weight=low.bits_per_weight + share * (high.bits_per_weight - low.bits_per_weight),
+            whole=low.whole,
+            unpacking=low.unpacking,
+        ),
+        activations=SimpleNamespace(bits=16.0 - 8.0 * (fp8 + int8) - 12.0 * fp4, fp8=fp8, int8=int8, fp4=fp4),
+        kv=SimpleNamespace(bits=kv_bits),
+        pp=1.0, ep=1.0, attention_dp=1.0, chunk=0.0, draft=g.model, draft_length=0.0, graphs=True, kv_block=16.0,
+        output_cv=0.0, max_context=0.0,
+    )  # fmt: skip
 
-    return seconds(g.batch * g.prompt_len, 0.0 * cache), seconds(g.batch, cache)
+
+def serving_times(served: Any) -> tuple[Any, Any]:
+    """Seconds of the prefill of one prompt, and of one decode step of the batch in the middle of the output."""
+    context = served.prompt_len + 0.5 * served.output_len
+    return load.prefill(served, 1.0, served.prompt_len, 0.0).seconds, load.decode(
+        served, served.batch, context
+    ).seconds
+
+
+def serving_memory(served: Any) -> dict[str, Any]:
+    """Bytes of each GPU: weights, the cache of the batch, and activations with logits."""
+    lines = memory.memory(served)
+    return {"weights": lines["weights_memory"], "kv_cache": lines["kv_cache"], "working": lines["working"]}

@@ -1,0 +1,97 @@
+"""Quantizers that look at activations: LLM.int8(), SmoothQuant and AWQ. GPTQ is in gptq.py."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .rounding import Array, Quantized, asymmetric, rounded_rows, symmetric
+
+__all__ = ["awq", "llm_int8", "smoothquant", "smoothing_scales"]
+
+OUTLIER = 6.0
+"""Size of an activation from which LLM.int8() keeps its column in 16 bits (Dettmers 2022, section 3.2)."""
+
+_LEAST = 1e-5
+
+
+def llm_int8(matrix: Array, activations: Array, threshold: float = OUTLIER) -> Quantized:
+    """LLM.int8(): columns with an outlier are multiplied in 16 bits, the others in 8 with a scale for each row of both
+    (Dettmers 2022, 2208.07339, eq. 8).
+
+    Args:
+        matrix: (outputs, inputs).
+        activations: (tokens, inputs), from which the columns with outliers are known.
+        threshold: the size of an outlier.
+    """
+    outlier = (np.abs(activations) >= threshold).any(axis=0)
+    plain = symmetric(np.where(outlier, 0.0, matrix).astype(matrix.dtype), 8)
+    kept = np.where(outlier, matrix.astype(np.float16), plain.weights).astype(matrix.dtype)
+
+    def inputs(x: Array) -> Array:
+        found: Array = np.where(outlier, x, rounded_rows(np.where(outlier, 0.0, x), 8)).astype(x.dtype)
+        return found
+
+    # weights stay in eight bits, and the rows of outliers are widened while they are multiplied
+    return Quantized(kept, plain.stored_bits + 8.0 * matrix.shape[0] * int(outlier.sum()), inputs)
+
+
+def smoothing_scales(matrix: Array, activations: Array, alpha: float) -> Array:
+    """s_j = max|X_j|^alpha / max|W_j|^(1 - alpha) for each input (Xiao 2022, 2211.10438, eq. 4); 1 where one is 0."""
+    active = np.abs(activations).max(axis=0)
+    weight = np.abs(matrix).max(axis=0)
+    scales = np.maximum(active, _LEAST) ** alpha / np.maximum(weight, _LEAST) ** (1.0 - alpha)
+    found: Array = np.where((active > 0) & (weight > 0), np.maximum(scales, _LEAST), 1.0).astype(matrix.dtype)
+    return found
+
+
+def _smoothed(x: Array, scales: Array, bits: int) -> Array:
+    found: Array = rounded_rows(x / scales, bits) * scales
+    return found
+
+
+def smoothquant(matrix: Array, activations: Array, *, alpha: float = 0.5, bits: int = 8) -> Quantized:
+    """SmoothQuant: Y = (X diag(s)^-1)(diag(s) W^T), then both rounded, a scale for each output and each token
+    (Xiao 2022, 2211.10438, eq. 3).
+
+    Args:
+        matrix: (outputs, inputs).
+        activations: (tokens, inputs) to calibrate the scales on.
+        alpha: migration strength, 0 to 1: how much of the outliers moves into the weights.
+        bits: of weights and activations.
+    """
+    scales = smoothing_scales(matrix, activations, alpha)
+    plain = symmetric(matrix * scales, bits)
+    return Quantized(plain.weights / scales, plain.stored_bits, partial(_smoothed, scales=scales, bits=bits))
+
+
+def awq(matrix: Array, activations: Array, bits: int, group: int = 128, *, steps: int = 20) -> Quantized:
+    """AWQ: inputs are scaled by s = mean|X|^a before asymmetric rounding and divided by it after; a in [0, 1) is
+    searched in ``steps`` steps for the least output error (Lin 2023, 2306.00978, eq. 4 and 5).
+
+    Args:
+        matrix: (outputs, inputs).
+        activations: (tokens, inputs) to calibrate on.
+        bits: of a code.
+        group: weights that share a scale.
+        steps: points of the search.
+
+    Raises:
+        InputError: bits out of range, or a group that does not divide the row.
+    """
+    mean = np.maximum(np.abs(activations).mean(axis=0), _LEAST)
+    wanted = activations @ matrix.T
+    best: Quantized | None = None
+    least = np.inf
+    for step in range(steps):
+        scales = mean ** (step / steps)
+        scales = (scales / np.sqrt(scales.max() * scales.min())).astype(matrix.dtype)
+        found = asymmetric(matrix * scales, bits, group)
+        weights = found.weights / scales
+        lost = float(np.square(wanted - activations @ weights.T).sum())
+        if lost < least:
+            # the scales fold into the layer before, so that they take no bits
+            least, best = lost, Quantized(weights, found.stored_bits)
+    assert best is not None
+    return best
