@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dse.problem import Problem
     from dse.problem.library import load
     from dse.study.compare import compare
+    from dse.study.limitmap import limit_map
     from dse.study.planner import Planner
     from dse.study.result import NoFeasibleDesign, Result
     from dse.study.study import Study, search
@@ -47,6 +48,7 @@ __all__ = [
     "contains",
     "exp",
     "floor",
+    "limit_map",
     "load",
     "log",
     "log2",
@@ -68,6 +70,7 @@ _HOMES = {
     "Study": "dse.study.study",
     "Trial": "dse.study.trial",
     "compare": "dse.study.compare",
+    "limit_map": "dse.study.limitmap",
     "load": "dse.problem.library",
     "search": "dse.study.study",
 } | dict.fromkeys(
