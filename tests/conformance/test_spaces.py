@@ -31,8 +31,8 @@ SMALL: dict[str, dict[str, str]] = {
 }
 """Inputs with which a space is soon searched; the defaults where there are none."""
 
-TRIALS = {"kernel-matmul": 4}
-"""Measured spaces, and how many designs of each are tried here: it compiles and runs them."""
+TRIALS = {"kernel-matmul": 4, "quantization-measured": 2}
+"""Measured spaces, and how many designs of each are tried here."""
 
 HOLDS_NOTHING_WRONG = re.compile(r"hides the (unit|function)")
 """Warnings that say nothing against a space."""
