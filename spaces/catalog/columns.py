@@ -48,7 +48,7 @@ _FORMATS = {
         ("bits", "bits_per_weight", "group", "scale_bits", "zero_bits", "block", "block_bits"), "1"
     ),
     **dict.fromkeys(("kind", "compute"), "text"),
-    **dict.fromkeys(("integer", "float", "activations", "kv_bits", "mixed"), "1"),
+    **dict.fromkeys(("integer", "float", "activations", "kv_bits", "mixed", "whole", "unpacking"), "1"),
     "source": "text",
 }
 
