@@ -6,6 +6,7 @@ catalogued GPU, the engine, one or more runs (layout, formats, sizes and the mea
 ``exact``    a static batch that is stated in full, or single sequences of which what is not stated hardly matters: scored
 ``ceiling``  the highest rate of an engine that schedules requests itself: the best batch that fits has to reach it
 ``bounds``   what is not stated matters: predicted at both ends, told as inside or how far outside
+``flagged``  marked as doubtful, or contradicted by another row of its source; predicted, told apart
 ``skipped``  cannot be predicted; ``reason`` says why
 
 ``rows.cases(kinds)`` flattens rows into one case for each run: ``cases.row`` (index of the row), ``cases.phase`` (what was
@@ -28,6 +29,7 @@ from dse.spaces.measured.gpus import hardware_of, taken_as, unknown
 from dse.study.measurements import Measurements, Record, read_measurements
 
 from .measured.cases import Cases
+from .measured.contradictions import flagged
 from .measured.engine import engine_of, is_eager
 from .measured.formats import Stored, activations_of, cache_of, stored_of
 from .measured.layout import Layout, layouts_of
@@ -39,11 +41,11 @@ from .measured.target import METRICS, phase_of, says_phase, target_of
 
 __all__ = ["KINDS", "OPTIONAL", "REQUIRED", "Row", "Rows", "read_rows"]
 
-KINDS = ("exact", "ceiling", "bounds", "skipped")
+KINDS = ("exact", "ceiling", "bounds", "flagged", "skipped")
 
 OPTIONAL = (
     "source n_gpus engine params_B layers hidden ffn heads kv_heads head_dim vocab moe kv_precision tp pp batching metric2 value2 "
-    "metric3 value3 notes"
+    "metric3 value3 notes flag"
 ).split()
 """The columns that are read where a table has them."""
 
@@ -55,6 +57,9 @@ WORDS = ("pp", "batch", "input_len", "output_len")
 
 UNREAD = ("source_locator", "complete", "arch_source", "predicted")
 """Columns of published tables that are not read."""
+
+CODEBOOKS = ("aqlm-2", "quip-2")
+"""Formats whose weights are looked up in codebooks, by kernels that are not modelled."""
 
 MATTERS = 0.10
 """What is not stated matters when it changes the bytes of a step by more."""
@@ -91,7 +96,8 @@ def read_rows(path: Path, *, least: int = 1) -> Rows:
     wrong = [*_misspelt(table), *_not_finite(table)]
     if wrong:
         raise SpaceError(wrong)
-    return Rows(table, tuple(_row(record, path.stem) for record in table.records))
+    rows = tuple(_row(record, path.stem) for record in table.records)
+    return Rows(table, flagged(rows))
 
 
 def _misspelt(table: Measurements) -> list[Diagnostic]:
@@ -172,6 +178,8 @@ def _read(line: int, cells: Mapping[str, str], numbers: Mapping[str, float]) -> 
     assumed = _assumed(cells, lengths, phase, "" if own else engine)
     prompts: tuple[float, ...] = (lengths.prompt,)
     doubt = "which ranks share a layer" if len(layouts) > 1 else ""
+    if not own and "presumed" in cells["engine"].casefold():
+        doubt = doubt or "the engine is presumed only"
     if not ceiling and lengths.open and _matters(model, plan["stored"], lengths):
         prompts, doubt = lengths.prompts, doubt or f"lengths not stated ({lengths.open})"
     runs = tuple(
@@ -186,8 +194,8 @@ def _read(line: int, cells: Mapping[str, str], numbers: Mapping[str, float]) -> 
     return Row(
         line=line,
         cells=cells,
-        kind="ceiling" if ceiling else "bounds" if doubt else "exact",
-        reason=doubt,
+        kind="flagged" if cells["flag"] else "ceiling" if ceiling else "bounds" if doubt else "exact",
+        reason=cells["flag"] or doubt,
         phase="ceiling" if ceiling else phase,
         hardware=hardware,
         engine=engine,
@@ -233,6 +241,8 @@ def _formats(cells: Mapping[str, str], engine: str) -> dict[str, object]:
     cache, reason = cache_of(cells["kv_precision"])
     if reason:
         raise _Skipped(reason)
+    if stored.format in CODEBOOKS:
+        raise _Skipped("weights in codebooks (AQLM, QuIP#), whose kernels are not modelled")
     return {
         "weights": stored.format,
         "activations": activations_of(stored, cells["weights_precision"]),

@@ -41,6 +41,7 @@ from .measured.tables import (
     ceilings_table,
     counts_table,
     errors_table,
+    flagged_table,
     repeats_table,
     scored_note,
     sweep_table,
@@ -129,6 +130,7 @@ def _tables(
             memory_errors(rows.rows, predict_memory(rows.rows, given), memory),
         ),
         bounds_table(bounds(rows.rows, times), rows.rows),
+        flagged_table(bounds(rows.rows, times, "flagged"), rows.rows),
         repeats_table(rows.rows),
         unused(rows.rows, by, "told apart"),
         counts_table(rows.rows),
@@ -175,7 +177,7 @@ def calibrate(request: Calibration) -> Report:
     tables += [
         ceilings_table(reached, rows.rows),
         efficiencies(fitted.efficiency),
-        efficiencies(fitted.engines, "engines", "Fitted numbers of engines, times in seconds"),
+        efficiencies(_of_engines(fitted), "engines", "Fitted numbers of engines, times in seconds"),
         counts_table(rows.rows),
     ]
     counts = {
@@ -193,6 +195,15 @@ def calibrate(request: Calibration) -> Report:
             request.out.with_suffix(".json"): made,
         },
     )
+
+
+def _of_engines(fitted: Fit) -> dict[str, dict[str, object]]:
+    """The columns of engines that are fitted, without what is known of them."""
+    from .expected import ENGINE
+
+    return {
+        name: {label: row[label] for label in row if label in ENGINE} for name, row in fitted.engines.items()
+    }
 
 
 def _beside(out: Path) -> Path:

@@ -105,7 +105,7 @@ FORMATS = {
     "fp8": ("fp8", "fp8", math.nan, False),
     "fp8 (128x128 blocks)": ("fp8-block", "fp8", math.nan, False),
     "GPTQ-Int4": ("int4-g128", "fp16", math.nan, False),
-    "AWQ int4": ("int4-g128", "fp16", math.nan, False),
+    "AWQ int4": ("int4-awq", "fp16", math.nan, False),
     "GPTQ g128": ("int4-g128", "fp16", math.nan, False),
     "int4 g32 (weight-only)": ("int4-g32", "fp16", math.nan, False),
     "int8 (weight-only)": ("int8", "fp16", math.nan, False),
@@ -148,7 +148,7 @@ def test_stated_bits_go_before_those_of_the_format(read: Read) -> None:
         dict.fromkeys(("weights", "activations", "kv"), table), chips, engines={"default": {"launch": 1.0}}
     )
     assert g.weights.bits_per_weight.tolist() == [4.9, 4.5, 4.5]
-    assert g.weights.head_bits.tolist() == [4.9, 16.0, 4.5]
+    assert g.weights.whole.tolist() == [1.0, 0.0, 1.0]
     assert g.kind_generate.tolist() == [1.0, 1.0, 0.0]
     assert g.kind_ceiling.tolist() == [0.0, 0.0, 1.0]
     assert g.engine.launch.tolist() == [1.0] * 3
@@ -172,7 +172,7 @@ def test_engines_with_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "known_engines", lambda: rows)
     names = {
         "vLLM": ("vllm", True), "vLLM 0.6.3": ("vllm", True), "vLLM (2023)": ("vllm-2023", True),
-        "Triton (FasterTransformer backend presumed)": ("fastertransformer", True), "llm-awq": ("tinychat", True),
+        "Triton (FasterTransformer backend presumed)": ("default", False), "llm-awq": ("tinychat", True),
         "LMDeploy TurboMind v0.2.0": ("turbomind", True), "HF Transformers": ("huggingface", True),
         "HF Transformers (eval_speed.py)": ("default", False), "mlc-llm": ("default", False), "": ("default", False),
     }  # fmt: skip
@@ -271,6 +271,22 @@ def test_lengths_that_are_not_stated_are_open_where_they_matter(read: Read) -> N
     assert wide.assumed["input_len"] == "1 to 2,048 tokens"
 
 
+def test_rows_that_others_contradict_are_flagged(read: Read) -> None:
+    """A prefill in 16 bits spares unpacking the weights, and cannot take twice as long as with quantized ones."""
+    long = {"metric": "prefill_tokens_s", "input_len": "1024", "value": "700"}
+    quantized = {**long, "weights_precision": "Q4_K_M", "value": "5900"}
+    rows = read(
+        long, quantized, {**long, "value": "3000"}, {**long, "batch": "8"}, {**quantized, "weights_precision": "fp8"},
+        {"flag": "odd"},
+    ).rows  # fmt: skip
+    assert [row.kind for row in rows] == ["flagged", "exact", "exact", "exact", "exact", "flagged"]
+    assert (
+        rows[0].reason
+        == "prefill in 16 bits takes more than 2 times that with quantized weights in the same table"
+    )
+    assert rows[5].reason == "odd"
+
+
 def test_layouts(read: Read) -> None:
     split, doubtful, persistent = read(
         {"n_gpus": "2", "pp": "device_map split"},
@@ -322,6 +338,7 @@ def test_tables_that_cannot_be_read(tmp_path: Path) -> None:
 def test_published_rows_are_all_used() -> None:
     rows = read_rows(PUBLISHED)
     assert rows.counts()["skipped"] == 0
+    assert rows.counts()["flagged"] == 2
     assert rows.counts()["exact"] > 600
     assert rows.counts()["ceiling"] > 250
     cases = rows.cases(("exact", "ceiling", "bounds"))

@@ -43,7 +43,7 @@ def off(monkeypatch: pytest.MonkeyPatch) -> Callable[[Times], None]:
 
     def set_factor(factor: Times) -> None:
         def predict(
-            rows: Sequence[Row], _: Given, kinds: Collection[str] = ("exact", "bounds"), *__: Any
+            rows: Sequence[Row], _: Given, kinds: Collection[str] = ("exact", "bounds", "flagged"), *__: Any
         ) -> dict[int, list[float]]:
             return times([row if row.kind in kinds else None for row in rows], factor)
 

@@ -56,7 +56,7 @@ class Best:
 def predict_times(
     rows: Sequence[Row],
     given: Given,
-    kinds: Collection[str] = ("exact", "bounds"),
+    kinds: Collection[str] = ("exact", "bounds", "flagged"),
     fit: Fit | None = None,
 ) -> dict[int, list[float]]:
     """Seconds of what each row timed by index of the row, one for each of its runs.

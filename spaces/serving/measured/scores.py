@@ -182,11 +182,11 @@ def _in_unit(row: Row, seconds: Sequence[float]) -> list[float]:
     return [run.target.in_unit(one) for run, one in zip(row.runs, seconds, strict=True)]
 
 
-def bounds(rows: Sequence[Row], seconds: Seconds) -> list[Bound]:
-    """The rows of which something that matters is not stated, with the range of their predictions."""
+def bounds(rows: Sequence[Row], seconds: Seconds, kind: str = "bounds") -> list[Bound]:
+    """The rows of a kind, of which something that matters is not stated, with the range of their predictions."""
     found = []
     for at, row in enumerate(rows):
-        if row.kind == "bounds" and at in seconds:
+        if row.kind == kind and at in seconds:
             ends, value = _in_unit(row, seconds[at]), _value(row)
             middle = math.sqrt(min(ends) * max(ends)) / value
             found.append(Bound(at, min(ends), max(ends), outside(value, ends), middle))

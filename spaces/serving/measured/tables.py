@@ -15,7 +15,7 @@ from .row import Row
 from .scores import LEAST_BATCHES, BatchSweep, Bound, Ceiling, Scores
 
 __all__ = [
-    "assumed_notes", "bounds_table", "ceilings_table", "counts_table", "errors_table", "repeats_table", "scored_note",
+    "assumed_notes", "bounds_table", "ceilings_table", "counts_table", "errors_table", "flagged_table", "repeats_table", "scored_note",
     "sweep_table",
 ]  # fmt: skip
 
@@ -26,15 +26,16 @@ KINDS = {
     "exact": "a static batch or a single sequence, stated in full: these are scored",
     "ceiling": "the highest rate of an engine that schedules itself: the best batch that fits must reach it",
     "bounds": "something that matters is open: predicted at both ends",
+    "flagged": "marked as doubtful, or contradicted by another row of its source",
     "skipped": "cannot be predicted",
 }
 
-UNSCORED = {"skipped": "skipped", "ceiling": "ceilings", "bounds": "open"}
+UNSCORED = {"skipped": "skipped", "ceiling": "ceilings", "bounds": "open", "flagged": "flagged"}
 """Why rows are not scored, by kind."""
 
 ASSUMED: Mapping[str, str] = {
     "gpu": "The exact product of the GPU",
-    "engine": "An engine of its own",
+    "engine": "An engine with numbers of its own",
     "input_len": "The length of the prompt",
     "metric": "Whether the prefill counts",
     "weights_precision": "The format of the weights",
@@ -50,7 +51,7 @@ def scored_note(rows: Sequence[Row]) -> str:
 
 def counts_table(rows: Sequence[Row]) -> Table:
     """How many rows were used and how many not, with the reasons."""
-    found: Table = shared.counts_table(rows, KINDS, ("bounds", "skipped"))
+    found: Table = shared.counts_table(rows, KINDS, ("bounds", "flagged", "skipped"))
     return found
 
 
@@ -155,6 +156,18 @@ def bounds_table(found: Sequence[Bound], rows: Sequence[Row]) -> Table:
     note = "outside: mean distance from the nearer end; halfway: mean error of the (geometric) middle"
     return Table(
         "bounds", "Open rows: measured values within the predictions' ends, percent", columns, told, (note,)
+    )
+
+
+def flagged_table(found: Sequence[Bound], rows: Sequence[Row]) -> Table:
+    """Flagged rows: how far the measured value lies from the (nearest) prediction."""
+    told = tuple(
+        (one.outside, f"{rows[one.row].cells['source']}, line {rows[one.row].line}: {rows[one.row].reason}")
+        for one in sorted(found, key=lambda one: -abs(one.outside))
+    )
+    note = "signed: the measured value over the nearest prediction, less 1"
+    return Table(
+        "flagged", "Flagged rows (apart)", (("signed", "percent"), ("flag", "text")), told, (note,), SHOWN
     )
 
 
