@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from dse.cli.designing import complete
 from dse.errors import InputError
+from dse.problem.library import load
 from dse.spaces.catalog import hardware, model
 from dse.spaces.serving.export import TARGETS
 from dse.study.exports import Plan
@@ -247,7 +249,11 @@ def test_no_dimension_is_dropped(engine: str) -> None:
         ("vllm", {"activations": "bf16"}, r"activations=bf16: with weights=fp8 it computes in fp8"),
         ("vllm", {**MIXTURE, "ep": 2.0}, r"ep=2: its experts are divided over 1 or over all .* = 8 ranks"),
         ("vllm", {"attention_dp": 2.0}, r"attention_dp=2: of a dense model it replicates all; use replicas"),
-        ("vllm", {"kv": "fp16"}, r"kv=fp16: a 16-bit cache has the model's format, which is bfloat16"),
+        (
+            "vllm",
+            {"weights": "mxfp4", "activations": "fp4"},
+            r"activations=fp4: with weights=mxfp4 it computes in bf16",
+        ),
         (
             "sglang",
             {"weights": "int3-g128", "activations": "bf16"},
@@ -268,3 +274,37 @@ def test_no_dimension_is_dropped(engine: str) -> None:
 def test_what_an_engine_lacks_is_refused(engine: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TARGETS[engine](plan(**changes))
+
+
+def test_plans_of_the_shipped_space() -> None:
+    given = {
+        "hardware": "v100-sxm2-32",
+        "tp": "2",
+        "pp": "1",
+        "weights": "fp16",
+        "activations": "bf16",
+        "kv": "bf16",
+    }
+    problem = load("serving", {"model": "llama-3.1-8b", "engine": "sglang", "max_context": "4096"})
+    design = complete(problem, {**given, "chunk": "512", "batch": "8", "disaggregated": "false"}, None)
+    for engine in ENGINES:
+        written = TARGETS[engine](Plan.of(problem, design))
+        assert "float16" in written.text  # bf16 stands for both 16-bit formats, and this GPU has one
+        assert "Not for the engine" not in written.text
+        assert "n_gpus=8 are enough for 4." in written.text
+        expected = f"times were predicted for engine=sglang, not for {engine}"
+        assert written.notes == (() if engine == "sglang" else (expected,))
+    mixed = load("serving", {"model": "gpt-oss-120b"})
+    layout = {"tp": "1", "pp": "1", "attention_dp": "8", "ep": "8", "weights": "mxfp4", "kv": "bf16"}
+    free = {
+        "hardware": "h100-sxm",
+        "activations": "bf16",
+        "disaggregated": "false",
+        "chunk": "0",
+        "batch": "64",
+    }
+    written = TARGETS["vllm"](Plan.of(mixed, complete(mixed, {**layout, **free}, None)))
+    assert "--data-parallel-size 8" in written.text
+    assert written.notes == (
+        "sequences of more than 1280 tokens will be refused; max_context says how long they may be",
+    )

@@ -82,6 +82,7 @@ class Deployment:
     prefix: bool
     experts: bool
     node: int
+    half: bool
 
     @classmethod
     def of(cls, plan: Plan) -> Deployment:
@@ -97,6 +98,7 @@ class Deployment:
             _share(plan, "prompt_len", 0) + _share(plan, "output_len", 0)
         )
         weights = _name(plan, "weights", "bf16")
+        half = weights == "fp16" or _lacks_bf16(plan)
         return cls(
             model=model,
             draft=_name(plan, "draft", ""),
@@ -107,7 +109,7 @@ class Deployment:
             replicas=_whole(plan, "replicas", 1),
             batch=_whole(plan, "batch", 1),
             weights=weights,
-            activations=_name(plan, "activations", "fp16" if weights == "fp16" else "bf16"),
+            activations=_activations(_name(plan, "activations", "bf16"), weights, half=half),
             kv=_name(plan, "kv", "bf16"),
             chunk=_whole(plan, "chunk", 0),
             draft_length=_whole(plan, "draft_length", 0),
@@ -120,6 +122,7 @@ class Deployment:
             prefix=_share(plan, "prefix_hit", 0) > 0,
             experts=_cell(plan, "model", "experts") > 0,
             node=int(_cell(plan, "hardware", "node")),
+            half=half,
         )
 
     @property
@@ -148,8 +151,8 @@ class Deployment:
 
     @property
     def sixteen(self) -> str:
-        """The 16-bit format of the model: float16 or bfloat16."""
-        return "float16" if "fp16" in (self.weights, self.activations) else "bfloat16"
+        """The 16-bit format of the model: bfloat16, or float16 where weights are so or the hardware has no other."""
+        return "float16" if self.half else "bfloat16"
 
     def heading(self, plan: Plan) -> Iterator[str]:
         """Comments that every engine's script begins with."""
@@ -158,8 +161,30 @@ class Deployment:
         yield f"# {self.model}: {self.replicas} {many} of {self.gpus} x {hardware}, batch={self.batch} on each"
         pairs = " ".join(f"{name}={text.replace(' ', '%20')}" for name, text in _shown(plan).items())
         yield f"# dse: {pairs}"
+        if self.replicas == 1 and (spare := self.spare(plan)) > 1:
+            yield f"# Without a request rate it stands for all instances: n_gpus={plan.texts['n_gpus']} are enough for {spare}."
         if self.replicas > 1:
             yield f"# replicas={self.replicas}: start it with REPLICA=0 to {self.replicas - 1} on GPUs of their own, behind a load balancer."
+
+    def spare(self, plan: Plan) -> int:
+        """Instances, each with its share of those for prompts, that the GPUs are enough for; 0 where that is not asked."""
+        if _share(plan, "request_rate", 0) > 0:
+            return 0
+        ratio = self.prefill_ratio if self.disaggregated else 0
+        return int(_whole(plan, "n_gpus", 0) // (self.gpus * (1 + ratio)))
+
+    def notes(self, engine: str, plan: Plan) -> tuple[str, ...]:
+        """Remarks for the user: what was predicted for another engine, and how long a sequence may be."""
+        predicted = _name(plan, "engine", engine)
+        other = (
+            (f"times were predicted for engine={predicted}, not for {engine}",) if predicted != engine else ()
+        )
+        if _value(plan, "max_context") == 0:
+            return (
+                *other,
+                f"sequences of more than {self.context} tokens will be refused; max_context says how long they may be",
+            )
+        return other
 
     def apart(self) -> str:
         """How many instances process prompts for those that decode; or that the same ones do both."""
@@ -186,7 +211,24 @@ def _word(variable: str, model: str) -> str:
     )
 
 
+def _lacks_bf16(plan: Plan) -> bool:
+    """Whether the hardware has fp16 only; not where it is not known."""
+    row = plan.rows.get("hardware", {})
+    return not row.get("bf16") and bool(row.get("fp16"))
+
+
+def _activations(named: str, weights: str, *, half: bool) -> str:
+    """The catalogue's format of activations: fp4 is that of the weights, and bf16 stands for both 16-bit formats."""
+    if named == "bf16":
+        return "fp16" if half else "bf16"
+    if (named, weights) in {("fp4", "nvfp4"), ("fp4", "mxfp4"), ("fp8", "mxfp8")}:
+        return weights
+    return named
+
+
 def _shown(plan: Plan) -> Mapping[str, str]:
     """The design, the model, the hardware, and the inputs that differ from the defaults."""
     wanted = {"model", "hardware"} | plan.given | set(plan.design)
+    if _value(plan, "disaggregated") is not True:
+        wanted.discard("prefill_ratio")
     return {name: text for name, text in plan.texts.items() if name in wanted}

@@ -63,10 +63,6 @@ class Offer:
         Raises:
             InputError: it has none; says what it offers instead.
         """
-        if d.kv in SIXTEEN and d.kv != {"float16": "fp16", "bfloat16": "bf16"}[d.sixteen]:
-            raise cannot(
-                self.engine, plan, "kv", f"a 16-bit cache has the model's format, which is {d.sixteen}"
-            )
         if d.kv not in self.caches:
             raise cannot(self.engine, plan, "kv", f"it caches in {', '.join(self.caches)}")
         return self.caches[d.kv]

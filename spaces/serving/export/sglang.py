@@ -15,7 +15,7 @@ from .script import Argument, quoted, script
 
 __all__ = ["write_sglang"]
 
-_GPTQ = Method("gptq_marlin", "a GPTQ checkpoint; of an AWQ one, awq_marlin")
+_GPTQ = Method("gptq_marlin", "a GPTQ checkpoint")
 
 OFFER = Offer(
     "sglang",
@@ -34,6 +34,7 @@ OFFER = Offer(
         ("fp8-block", "fp8-block"): Method("fp8", "a checkpoint with scales of 128 x 128 blocks"),
         ("int4-g128", "fp8"): Method("w4afp8", "a W4AFP8 checkpoint"),
         **both(("int4", "int4-g128", "int4-g64", "int4-g32", "int8"), _GPTQ),
+        **both(("int4-awq",), Method("awq_marlin", "an AWQ checkpoint")),
         **both(("nf4", "nf4-dq", "fp4"), Method("bitsandbytes", "a bitsandbytes checkpoint")),
         **both(("mxfp4",), Method("mxfp4", "a checkpoint with MXFP4 experts, such as gpt-oss")),
         **both(GGUF, Method("gguf", "one GGUF file; give --tokenizer-path of the original model")),
@@ -73,7 +74,8 @@ def write_sglang(plan: Plan) -> Written:
             ],
             'exec python -m sglang.launch_server "${ARGS[@]}"',
             [*_remarks(d), *d.untold(plan)],
-        )
+        ),
+        d.notes("sglang", plan),
     )
 
 

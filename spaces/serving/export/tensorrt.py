@@ -35,8 +35,10 @@ OFFER = Offer(
             }
         ),
         ("fp8-block", "fp8"): Method("FP8_BLOCK_SCALES", "a checkpoint with scales of 128 x 128 blocks"),
-        **both(("int4-g128",), Method("W4A16_AWQ", "a checkpoint that ModelOpt quantized with AWQ")),
-        ("int4-g128", "fp8"): Method(
+        **both(
+            ("int4-awq", "int4-g128"), Method("W4A16_AWQ", "a checkpoint that ModelOpt quantized with AWQ")
+        ),
+        ("int4-awq", "fp8"): Method(
             "W4A8_AWQ", "a checkpoint that ModelOpt quantized with AWQ for FP8 activations"
         ),
         **both(("mxfp4",), Method("W4A16_MXFP4", "a checkpoint with MXFP4 experts, such as gpt-oss")),
@@ -69,7 +71,11 @@ def write_tensorrt(plan: Plan) -> Written:
     method = OFFER.method(plan, d)
     config = _config(plan, d)
     lines = [*d.heading(plan), *_remarks(d, method), *d.untold(plan), *_yaml(config)]
-    return Written("\n".join(lines) + "\n", starter=lambda file: _starter(plan, d, method, file))
+    return Written(
+        "\n".join(lines) + "\n",
+        d.notes("tensorrt-llm", plan),
+        starter=lambda file: _starter(plan, d, method, file),
+    )
 
 
 def _config(plan: Plan, d: Deployment) -> dict[str, Any]:

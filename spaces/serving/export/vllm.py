@@ -17,7 +17,7 @@ from .script import Argument, quoted, script
 
 __all__ = ["write_vllm"]
 
-_GPTQ = Method("gptq_marlin", "a GPTQ checkpoint; of an AWQ one, awq_marlin")
+_GPTQ = Method("gptq_marlin", "a GPTQ checkpoint")
 
 OFFER = Offer(
     "vllm",
@@ -34,6 +34,7 @@ OFFER = Offer(
         ("fp8-block", "fp8"): Method("fp8", "a checkpoint with scales of 128 x 128 blocks"),
         ("fp8-block", "fp8-block"): Method("fp8", "a checkpoint with scales of 128 x 128 blocks"),
         **both(("int4", "int4-g128", "int4-g64", "int4-g32", "int8"), _GPTQ),
+        **both(("int4-awq",), Method("awq_marlin", "an AWQ checkpoint")),
         **both(("int3", "int3-g128", "int2", "int2-g128", "int2-g64"), Method("gptq", "a GPTQ checkpoint")),
         **both(("nf4", "nf4-dq", "fp4"), Method("bitsandbytes", "a bitsandbytes checkpoint")),
         **both(("nvfp4",), Method("compressed-tensors", "an NVFP4A16 checkpoint")),
@@ -69,7 +70,8 @@ def write_vllm(plan: Plan) -> Written:
             [*_parallel(d), *_scheduling(d), *_formats(plan, d), *_speculation(d, draft), *_server(d)],
             f'exec vllm serve {model} "${{ARGS[@]}}"',
             [*_remarks(d), *d.untold(plan)],
-        )
+        ),
+        d.notes("vllm", plan),
     )
 
 
