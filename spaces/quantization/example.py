@@ -17,7 +17,7 @@ __all__ = ["INPUTS", "SEED", "example"]
 SEED = 15779
 INPUTS = 256
 _CAUSES, _HIDDEN, _OUTLIERS, _LARGER = 48, 256, 6, 20.0
-_STEPS, _BATCH, _RATE = 150, 128, 2e-3
+_STEPS, _BATCH, _RATE = 100, 64, 2e-3
 _TOKENS = 1024
 
 Matrix = NDArray[np.float32]
