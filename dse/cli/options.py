@@ -104,7 +104,8 @@ def space_argument(*, settings: bool = True) -> Callable[[_Command], _Command]:
         multiple=True,
         type=PAIR,
         metavar="NAME=VALUE",
-        help="Set an input, or anything in the file by its path, such as tables.rates.npu.fp16='1000 Gop/s'. Repeatable.",
+        help="Set an input, leave a dimension some of its values (tp=1,2), or set anything in the file by its path, such as "
+        "tables.rates.npu.fp16='1000 Gop/s'. Repeatable.",
     )
     return _chained(argument, option) if settings else _chained(argument)
 

@@ -25,8 +25,11 @@ def table_rows(problem: Problem, name: str) -> list[dict[str, Any]]:
     if table is None:
         raise InputError(f"{name!r} has no table of rows{nearest(name, owners)}")
     found = problem.graph.tables[table]
+    left = next((set(one.values) for one in problem.dimensions if one.name == name), None)
     rows = []
     for at, row in enumerate(found.axes[0]):
+        if left is not None and row not in left:
+            continue
         cells: dict[str, Any] = {}
         for column, values in found.columns.items():
             cell = values.cells[at]

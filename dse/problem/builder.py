@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dse.errors import SpaceError, nearest
@@ -10,6 +11,7 @@ from dse.problem.building import Building
 from dse.problem.costs import build_costs
 from dse.problem.leaves import build_dimensions, build_inputs, read_defaults
 from dse.problem.names import Names
+from dse.problem.narrowing import narrowed
 from dse.problem.parts import Measurement
 from dse.problem.problem import Problem
 from dse.problem.remarks import build_errors, with_remarks
@@ -30,12 +32,19 @@ from dse.units import parse_quantity
 __all__ = ["build"]
 
 
-def build(declaration: Declaration, cost: CostFunction | None = None, *, code: bool = True) -> Problem:
+def build(
+    declaration: Declaration,
+    cost: CostFunction | None = None,
+    *,
+    code: bool = True,
+    narrow: Sequence[tuple[str, str]] = (),
+) -> Problem:
     """The problem that a space file declares.
 
     Args:
         cost: a Python cost function, instead of the one that the file names.
         code: whether the file's Python cost function may be imported.
+        narrow: dimensions that keep only some of their values, and which (:func:`dse.problem.narrowing.narrowed`).
 
     Raises:
         SpaceError: everything that is wrong, each with its place.
@@ -55,7 +64,8 @@ def build(declaration: Declaration, cost: CostFunction | None = None, *, code: b
     build_tables(building)
     inputs = build_inputs(building)
     readers = read_defaults(building, inputs, folder, code=code)
-    dimensions, conditions = build_conditions(building, build_dimensions(building))
+    dimensions = narrowed(building, build_dimensions(building), narrow)
+    dimensions, conditions = build_conditions(building, dimensions)
     lets, metrics = build_costs(building, cost, code=code, folder=folder)
     metrics = with_remarks(building, metrics)
     problem = Problem(

@@ -10,6 +10,7 @@ from dse.errors import Diagnostic, ExpressionError, Location
 from dse.expressions import Value
 from dse.expressions.parser import Scope, parse, parse_condition
 from dse.problem.names import Broken, Names
+from dse.problem.parts import Dimension
 from dse.problem.template import Template, parse_template
 from dse.space.choices import LARGEST_INTEGER
 from dse.space.nodes import Path, show_path
@@ -23,13 +24,17 @@ _T = TypeVar("_T")
 
 @dataclass
 class Building:
-    """One build. Errors are collected, so that all of a file's are reported at once."""
+    """One build. Errors are collected, so that all of a file's are reported at once.
+
+    ``wide`` holds dimensions that were narrowed as they were before.
+    """
 
     declaration: Declaration
     names: Names
     errors: list[Diagnostic] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     locations: dict[str, Location] = field(default_factory=dict)
+    wide: dict[str, Dimension] = field(default_factory=dict)
 
     def report(self, path: Path, message: str, offset: int = 0) -> None:
         """Add an error at the value at ``path``."""

@@ -205,17 +205,19 @@ def build_dimensions(building: Building) -> tuple[Dimension, ...]:
     for name, declared in building.declaration.model.dimensions.items():
         unit = dimension_unit(declared)
         values: Sequence[Value] | Interval | None
+        rows: Sequence[Value] | None = None
         if declared.table is not None:
             table = _row_table(building, ("dimensions", name, "table"), declared.table)
             if table is None:
                 continue
-            values = table.axes[0]
+            rows = table.axes[0]
+            values = rows if declared.choices is None else tuple(map(str, declared.choices))
             building.names.tables_of[name] = declared.table
         else:
             values = own_values(building, name, declared, unit)
             if values is None:
                 continue
-        node = _node(building, name, values, unit)
+        node = _node(building, name, values if rows is None else rows, unit)
         otherwise = 0
         interval = values if isinstance(values, Interval) else None
         choices: Sequence[Value] = () if isinstance(values, Interval) else values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -19,6 +19,8 @@ from dse.space.reading import load_declaration
 from dse.space.schema import SpaceDecl
 
 __all__ = ["library", "load", "locate"]
+
+Setting = str | float | Sequence[str | float]
 
 
 def library() -> dict[str, Path]:
@@ -60,7 +62,7 @@ def locate(source: str | Path) -> Path:
 
 def load(
     source: str | Path | Mapping[str, Any],
-    overrides: Mapping[str, str | float] | Iterable[tuple[str, str | float]] = (),
+    overrides: Mapping[str, Setting] | Iterable[tuple[str, Setting]] = (),
     *,
     cost: CostFunction | None = None,
     code: bool | None = True,
@@ -69,8 +71,9 @@ def load(
 
     Args:
         source: a path, the name of a shipped space, or the content of a space file as plain data.
-        overrides: what ``--set`` takes: an input or a dotted path, and a text, number or truth value, such as
-            ``{"max_latency": "5 ms", "tables.rates.npu.fp16": "1000 Gop/s"}``.
+        overrides: what ``--set`` takes: an input, a dimension or a dotted path, and a text, number or truth value, such
+            as ``{"max_latency": "5 ms", "tables.rates.npu.fp16": "1000 Gop/s"}``. A dimension keeps only the value that
+            is given, or those of a list: ``{"hardware": ["npu", "gpu"]}``.
         cost: a Python cost function; its parameters are named after dimensions, inputs, lets and tables, and it
             returns a mapping of metrics.
         code: whether Python code that the file names may be imported. None leaves its cost function alone, but reads
@@ -90,10 +93,13 @@ def load(
     given = [(name, value) for name, value in pairs if _names_input(name)]
     others = [(name, value) for name, value in pairs if not _names_input(name)]
     declaration = load_declaration(path, others, resolve=library().get, packages=space_folders, text=text)
-    unknown = [pair for pair in given if _input(pair[0]) not in declaration.model.inputs]
+    model = declaration.model
+    narrow = [pair for pair in given if pair[0] in model.dimensions and _input(pair[0]) not in model.inputs]
+    given = [pair for pair in given if pair not in narrow]
+    unknown = [pair for pair in given if _input(pair[0]) not in model.inputs]
     if unknown:  # asked of the declaration, which knows what else the name may have meant
         load_declaration(path, [*others, *unknown], resolve=library().get, packages=space_folders, text=text)
-    problem = build(declaration, cost, code=bool(code))
+    problem = build(declaration, cost, code=bool(code), narrow=narrow)
     found = []
     for name, value in given:
         try:
@@ -116,7 +122,12 @@ def _text(name: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, Real):
         return repr(value)
-    raise InputError(f"override {name!r} must be a text, number or truth value, but got {value!r}")
+    if isinstance(value, list | tuple) and value:
+        items = [json.dumps(item) if isinstance(item, str) else _text(name, item) for item in value]
+        return f"[{', '.join(items)}]"
+    raise InputError(
+        f"override {name!r} must be a text, number or truth value, or a list of them, but got {value!r}"
+    )
 
 
 def _names_input(name: str) -> bool:

@@ -65,7 +65,8 @@ def build_conditions(
         if node is None or not _is_condition(building, path, node):
             result.append(dimension)
             continue
-        value = dimension.values[dimension.otherwise]
+        full = building.wide.get(dimension.name, dimension)
+        value = full.values[full.otherwise]
         if isinstance(value, str):
             constant = graph.string(value)
         elif isinstance(value, bool):
@@ -75,11 +76,12 @@ def build_conditions(
         # The value first: where the condition reads NaN or a missing cell, the dimension is inactive.
         check = graph.apply("or", graph.apply("eq", dimension.node, constant), node)
         text = building.source(path, declared.when)
-        because = (
-            f"{dimension.name} is inactive unless {text}, and is then {dimension.label(dimension.otherwise)}"
-        )
+        because = f"{dimension.name} is inactive unless {text}, and is then {full.label(full.otherwise)}"
+        left_out = value not in dimension.values
+        if left_out:  # only designs remain in which it is active
+            check, because = node, f"{because}, which is left out"
         rules.append(Rule("inactive", check, Template((because,)), text, building.declaration.locate(path)))
-        result.append(replace(dimension, when=node))
+        result.append(dimension if left_out else replace(dimension, when=node))
     return tuple(result), tuple(rules)
 
 
@@ -248,7 +250,7 @@ def build_teams(building: Building, problem: Problem) -> dict[str, Team]:
         except InputError as error:
             building.report(path, str(error))
             continue
-        if not teams[name].boxes:
+        if not teams[name].boxes and not building.wide:
             building.report(
                 path, f"found {declared!r}, which selects nothing, expected teams that have designs in common"
             )
@@ -259,7 +261,7 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
     known = {d.name: d for d in problem.dimensions}
     allowed: dict[str, tuple[int, ...]] = {}
     for name, wanted in declared.restrict.items():
-        dimension = known.get(name)
+        dimension = building.wide.get(name, known.get(name))
         if dimension is None:
             if name not in building.declaration.model.dimensions:
                 building.report_key(
@@ -277,6 +279,9 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
             path: Path = ("teams", team, name, at) if isinstance(wanted, tuple) else ("teams", team, name)
             digit = _digit(building, dimension, value, path)
             digits |= {digit} if digit is not None else set()
+        if name in building.wide:  # what was left out of the dimension is left out of the team
+            places = {value: at for at, value in enumerate(known[name].values)}
+            digits = {places[dimension.values[at]] for at in digits if dimension.values[at] in places}
         allowed[name] = tuple(sorted(digits))
     where = _conjuncts(building, ("teams", team, "where"), declared) if declared.where is not None else ()
     return Box(tuple(allowed.get(d.name) for d in problem.dimensions), where)

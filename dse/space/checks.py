@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dse.errors import Diagnostic, InputError
+from dse.errors import Diagnostic, InputError, nearest
 from dse.space.cells import check_tables
 from dse.space.choices import check_choices
 from dse.space.names import check_names
@@ -41,12 +41,12 @@ def check_tree(root: Mapping) -> Checked:
     for section, check in (("dimensions", _check_dimension), ("inputs", _check_input)):
         entries = root.entries.get(section)
         for name, node in entries.entries.items() if isinstance(entries, Mapping) else ():
-            check(checked, name, node)
+            check(checked, root, name, node)
     checked.errors += check_tables(root)
     return checked
 
 
-def _check_dimension(checked: Checked, name: str, node: Node) -> None:
+def _check_dimension(checked: Checked, root: Mapping, name: str, node: Node) -> None:
     path: Path = ("dimensions", name)
     if isinstance(node, Sequence):
         _check_choices(checked, node, (*path, "choices"), None)
@@ -54,13 +54,34 @@ def _check_dimension(checked: Checked, name: str, node: Node) -> None:
     if not isinstance(node, Mapping):
         return
     forms = [form for form in _FORMS if form in node.entries]
+    rows = node.entries.get("choices")
+    if forms == ["table", "choices"] and isinstance(rows, Sequence):
+        forms = ["table"]
+        _check_rows(checked, root, node, rows, (*path, "choices"))
     if not forms and not node.entries.keys() <= DimensionDecl.model_fields.keys():
         return  # the schema reports the unknown key, which is probably a misspelt form
     if len(forms) != 1:
         found = " and ".join(forms) or "none of them"
-        checked.report(node, path, f"found {found}, expected exactly one of table, choices, range")
+        checked.report(
+            node,
+            path,
+            f"found {found}, expected exactly one of table, choices, range, or choices beside table",
+        )
         return
     given = forms[0]
+    _check_companions(checked, node, given, path)
+    form, unit_node = node.entries[given], node.entries.get("unit")
+    unit = unit_node.text if isinstance(unit_node, Scalar) else None
+    if unit is not None and not is_unit(unit):
+        return  # the schema reports the unit
+    if given == "choices" and isinstance(form, Sequence):
+        _check_choices(checked, form, (*path, given), unit)
+    elif given == "range" and isinstance(form, Sequence):
+        _check_range(checked, name, node, form, unit)
+
+
+def _check_companions(checked: Checked, node: Mapping, given: str, path: Path) -> None:
+    """The keys that go with one form of a dimension only."""
     for key in ("step", "scale", "count"):
         if given != "range" and key in node.entries:
             where = node.keys[key]
@@ -72,14 +93,23 @@ def _check_dimension(checked: Checked, name: str, node: Node) -> None:
             if key == "unit":
                 message = "found 'unit' beside 'table', expected units on the table's columns"
             checked.errors.append(Diagnostic(node.keys[key], show_path((*path, key)), message))
-    form, unit_node = node.entries[given], node.entries.get("unit")
-    unit = unit_node.text if isinstance(unit_node, Scalar) else None
-    if unit is not None and not is_unit(unit):
-        return  # the schema reports the unit
-    if given == "choices" and isinstance(form, Sequence):
-        _check_choices(checked, form, (*path, given), unit)
-    elif given == "range" and isinstance(form, Sequence):
-        _check_range(checked, name, node, form, unit)
+
+
+def _check_rows(checked: Checked, root: Mapping, node: Mapping, rows: Sequence, path: Path) -> None:
+    """The rows of its table that a dimension lists as its choices."""
+    before = len(checked.errors)
+    _check_choices(checked, rows, path, None)
+    named = node.entries["table"]
+    table = find(root, ("tables", named.text, "rows")) if isinstance(named, Scalar) else None
+    if len(checked.errors) > before or not isinstance(table, Mapping) or not isinstance(named, Scalar):
+        return
+    for at, item in enumerate(rows.items):
+        if isinstance(item, Scalar) and item.value is not None and item.value not in table.entries:
+            hint = nearest(item.text, table.entries)
+            quote = f'; quote it: "{item.text}"' if item.text in table.entries else hint
+            checked.report(
+                item, (*path, at), f"found {describe(item)}, expected a row of {named.text}{quote}"
+            )
 
 
 def _check_choices(checked: Checked, choices: Sequence, path: Path, unit: str | None) -> None:
@@ -121,7 +151,7 @@ def _number_text(node: Node) -> str | None:
     return number_text(node)
 
 
-def _check_input(checked: Checked, name: str, node: Node) -> None:
+def _check_input(checked: Checked, root: Mapping, name: str, node: Node) -> None:
     path: Path = ("inputs", name)
     default = find(node, ("default",))
     if isinstance(default, Scalar) and isinstance(default.value, float) and default.value != default.value:

@@ -79,9 +79,10 @@ def _resolve(root: Mapping, name: str) -> Path:
             if find(root, (kind, name)):
                 raise _Unknown(
                     f"found {name!r}, expected an input; to change {kind}.{name}, write its whole path"
-                    + ("; to search some of its values only, --fix them" if kind == "dimensions" else "")
                 )
-        raise _Unknown(f"found {name!r}, expected an input{nearest(name, known)}")
+        dimensions = find(root, ("dimensions",))
+        also = list(dimensions.entries) if isinstance(dimensions, Mapping) else []
+        raise _Unknown(f"found {name!r}, expected an input or a dimension{nearest(name, [*known, *also])}")
     if section not in SpaceDecl.model_fields or section in {"dse", "extends"}:
         sections = [field for field in SpaceDecl.model_fields if field not in {"dse", "extends"}]
         raise _Unknown(f"found {section!r}, expected a section of a space file{nearest(section, sections)}")

@@ -204,7 +204,7 @@ TableDecl = Annotated[
 
 
 class DimensionDecl(_Model):
-    """One axis: exactly one of ``table``, ``choices`` and ``range``.
+    """One axis: exactly one of ``table``, ``choices`` and ``range``; with ``table``, ``choices`` may list some of its rows.
 
     Numbers of ``choices`` and ``range`` are in ``unit``; the ends of a range may be quantities as text.
     """

@@ -91,6 +91,8 @@ def _empty_rules(problem: Problem) -> list[Diagnostic]:
 def _empty_teams(problem: Problem) -> list[Diagnostic]:
     found = []
     for name, team in problem.teams.items():
+        if all(() in box.allowed for box in team.boxes):
+            continue  # what it may choose was left out by --set
         conditions = " and ".join(c.text for box in team.boxes for c in box.where)
         why = ""
         if not any(_met(problem, [c.node for c in box.where], box) for box in team.boxes):

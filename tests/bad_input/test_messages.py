@@ -126,7 +126,11 @@ def test_a_name_that_hides_a_unit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("max_latncy", "5 ms", "found 'max_latncy', expected an input; did you mean 'max_latency'?"),
+        (
+            "max_latncy",
+            "5 ms",
+            "found 'max_latncy', expected an input or a dimension; did you mean 'max_latency'?",
+        ),
         (
             "max_latency",
             "5",

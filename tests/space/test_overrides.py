@@ -64,7 +64,7 @@ def test_anything_on_a_path() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("max_latncy", "1 ms", "found 'max_latncy', expected an input; did you mean 'max_latency'?"),
+        ("max_latncy", "1 ms", "found 'max_latncy', expected an input or a dimension; did you mean 'max_latency'?"),
         ("batch", "1", "found 'batch', expected an input; to change dimensions.batch, write its whole path"),
         ("max_latency", "12", "found 12, expected a quantity like '10 ms' (the default is '10 ms')"),
         ("max_latency", "12 GB", "found '12 GB', expected a quantity like '10 ms' (the default is '10 ms')"),
@@ -86,7 +86,7 @@ def test_anything_on_a_path() -> None:
         ("dimensions.format.7", "x", "found '7', expected a position from 0 to 1"),
         ("dimensions.batch.range.1.x", "1", "found 'x', expected the end of the path"),
         ("constraints.energy", "null", "found null, which deletes, but there is no 'energy' to delete"),
-        ("extends", "other.yaml", "found 'extends', expected an input"),
+        ("extends", "other.yaml", "found 'extends', expected an input or a dimension"),
     ],
 )  # fmt: skip
 def test_what_is_refused(name: str, text: str, message: str) -> None:
