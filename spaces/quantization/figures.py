@@ -16,13 +16,15 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from dse.spaces.catalog import architecture, catalog
+
 __all__ = ["PLAIN", "Figure", "Series", "family", "figures", "model_size", "series"]
 
 PLAIN = "none"
 """The method of an unquantized model."""
 
 _FOLDER = Path(__file__).parent
-_SIZES = {"phi-4": 14.7, "mixtral-8x7b": 46.7, "mistral-large-2407-instruct": 123.0}
+_SIZES = {"mistral-large-2407-instruct": 123.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,11 @@ def _figure(row: Mapping[str, str], best: float) -> Figure:
 
 @cache
 def model_size(name: str) -> float:
-    """Billions of parameters, from a model's name; NaN where it does not tell."""
+    """Billions of parameters, from the catalogue or the model's name; NaN where neither tells."""
     if name in _SIZES:
         return _SIZES[name]
+    if name in catalog.names("models"):
+        return float(architecture.parameters(catalog.model(name))) / 1e9
     found = re.search(r"(?:^|-)(?:(\d+)x)?(\d+(?:\.\d+)?)b(?:-|$)", name)
     return math.nan if found is None else float(found[1] or 1) * float(found[2])
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.errors import InputError
+
 from .rounding import SCALE_BITS, Array, Quantized, grouped, rounded, scales_of
 
 __all__ = ["gptq", "inverse_factor"]
 
 BLOCK = 128
 """Columns whose updates of the rest are applied together (Frantar 2022, section 3.3, step 2)."""
+
+WIDEST = 16_384
+"""Inputs of a matrix: the Hessian has as many rows and columns."""
 
 SHRINK = 0.5
 """By how much the range of a group is cut at most; the reference code's ``maxshrink`` is 0.8."""
@@ -49,8 +54,12 @@ def gptq(
         damping: added to the diagonal of H, as a share of its mean (section 3.3, step 3).
 
     Raises:
-        InputError: a group that does not divide the row.
+        InputError: a group that does not divide the row, or more inputs than :data:`WIDEST`.
     """
+    if matrix.shape[1] > WIDEST:
+        raise InputError(
+            f"GPTQ of {matrix.shape[1]:,} inputs: expected at most {WIDEST:,}, whose Hessian takes 2 GB"
+        )
     hessian = 2.0 * (activations.T @ activations).astype(np.float64)
     diagonal = np.diagonal(hessian).copy()
     dead = diagonal == 0

@@ -14,6 +14,8 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
+from dse.spaces.catalog import catalog
+
 from .figures import PLAIN, Figure, design_text, family, figures, series
 from .quality import between, method_distance, model_distance
 from .schemes import METHODS, UNMEASURED
@@ -152,17 +154,43 @@ def _losses() -> Iterable[Sequence[object]]:
         yield (figure.series.name, figure.model, scheme_name(figure), f"{figure.loss:.10g}")
 
 
+def _by_series(model: str, wanted: str) -> dict[str, int]:
+    """How many figures each series has of a model: all, or perplexities or accuracies alone."""
+    counts: dict[str, int] = {}
+    for figure in designs():
+        kind = "perplexity" if figure.series.lower_is_better else "accuracy"
+        if figure.model == model and wanted in ("any", kind):
+            counts[figure.series.name] = counts.get(figure.series.name, 0) + 1
+    return counts
+
+
 def _evidence() -> Iterable[Sequence[object]]:
     yield ("published", "quality", "value")
-    for model in sorted({figure.model for figure in designs()}):
-        for wanted in _QUALITIES:
-            counts: dict[str, int] = {}
-            for figure in designs():
-                kind = "perplexity" if figure.series.lower_is_better else "accuracy"
-                if figure.model == model and wanted in ("any", kind):
-                    counts[figure.series.name] = counts.get(figure.series.name, 0) + 1
-            if counts:
-                yield (model, wanted, max(counts, key=lambda name: (counts[name], name)))
+    for model, wanted in product(_models(), _QUALITIES):
+        counts = _by_series(model, wanted)
+        if counts:
+            yield (model, wanted, max(counts, key=lambda name: (counts[name], name)))
+
+
+def _counted() -> Iterable[Sequence[object]]:
+    yield ("published", "quality", "value")
+    known = dict.fromkeys((*_models(), *catalog.names("models")))
+    for model, wanted in product(known, _QUALITIES):
+        yield (model, wanted, sum(_by_series(model, wanted).values()))
+
+
+def _alike() -> Iterable[Sequence[object]]:
+    """Of the catalogue's models without figures: those of the nearest size that have some."""
+    yield ("published", "value")
+    for model in catalog.names("models"):
+        if model not in _models():
+            far = {other: model_distance(model, other) for other in _models()}
+            yield (model, " or ".join(other for other in far if far[other] == min(far.values())))
+
+
+@cache
+def _models() -> tuple[str, ...]:
+    return tuple(sorted({figure.model for figure in designs()}))
 
 
 def _baselines() -> Iterable[Sequence[object]]:
@@ -171,16 +199,10 @@ def _baselines() -> Iterable[Sequence[object]]:
         yield (figure.series.name, figure.model, int(figure.baseline is not None))
 
 
-def _counted() -> Iterable[Sequence[object]]:
-    yield ("published", "value")
-    for model in sorted({figure.model for figure in designs()}):
-        yield (model, sum(figure.model == model for figure in designs()))
-
-
 def _nearest() -> Iterable[Sequence[object]]:
     yield ("published", "method", "value")
     chosen = [figure for figure in designs() if not figure.interpolated]
-    for model in sorted({figure.model for figure in chosen}):
+    for model in _models():
         for name in dict.fromkeys(figure.name for figure in chosen):
             far = [_distance(model, name, figure) for figure in chosen]
             least = min(far)
@@ -201,7 +223,7 @@ def _distance(model: str, name: str, figure: Figure) -> float:
 def _figured() -> Iterable[Sequence[object]]:
     yield ("figures", "series")
     yield ("model", "")
-    for model in sorted({figure.model for figure in designs()}):
+    for model in _models():
         yield (
             model,
             ";".join(n for n in series() if any(f.series.name == n for f in designs() if f.model == model)),
@@ -239,7 +261,8 @@ def _unique(found: Iterable[Figure], key: object) -> list[Figure]:
 TABLES = {
     "methods.csv": _methods, "schemes.csv": _schemes, "storage.csv": _storage, "stored.csv": _stored, "units.csv": _units, "losses.csv": _losses,
     "evidence.csv": _evidence, "baselines.csv": _baselines,
-    "counted.csv": _counted, "nearest.csv": _nearest, "figured.csv": _figured, "quantizers.csv": _quantizers, "measurable.csv": _measurable,
+    "counted.csv": _counted, "alike.csv": _alike,
+    "nearest.csv": _nearest, "figured.csv": _figured, "quantizers.csv": _quantizers, "measurable.csv": _measurable,
 }  # fmt: skip
 """What each file is made by."""
 
