@@ -64,7 +64,12 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
     gpus = instance * g.replicas * where(g.disaggregated, 1.0 + g.prefill_ratio, 1.0)
     empty = t.prefill + t.transfer
     tpot = where(loaded, t.loaded_tpot, t.tpot)
-    waiting = t.wait + t.transfer + t.prefill + where(g.disaggregated, 0.0, t.chunks) * t.loaded_tpot * t.tokens_per_step
+    waiting = (
+        t.wait
+        + t.transfer
+        + t.prefill
+        + where(g.disaggregated, 0.0, t.chunks) * t.loaded_tpot * t.tokens_per_step
+    )
     ttft = where(loaded, waiting, empty)
     capacity = t.capacity * g.replicas
     served = where(loaded, minimum(g.request_rate, capacity), capacity)
@@ -92,8 +97,10 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         "prefill_memory": first.memory * t.chunks,
         "decode_compute": work.compute,
         "decode_memory": work.memory,
-        "prefill_roofline": maximum(first.flops / dense, first.bytes / g.hardware.bandwidth) / t.prefilling.seconds,
-        "decode_roofline": maximum(work.flops / dense, work.bytes / g.hardware.bandwidth) / t.decoding.seconds,
+        "prefill_roofline": maximum(first.flops / dense, first.bytes / g.hardware.bandwidth)
+        / t.prefilling.seconds,
+        "decode_roofline": maximum(work.flops / dense, work.bytes / g.hardware.bandwidth)
+        / t.decoding.seconds,
         "decode_intensity": work.flops / work.bytes,
         "ridge_point": dense / g.hardware.bandwidth,
         "capacity": capacity,

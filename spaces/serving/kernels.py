@@ -145,7 +145,11 @@ def attention(g: Given, sequences: Any, queries: Any, keys: Any, cached: Any) ->
     moved = quantity(sequences * cached * stored * copies + projected, "B")
     rows = queries * where(m.mla > 0, heads, group)
     peak = maximum(g.hardware.bf16, g.hardware.fp16)
-    share = reached(g.efficiency.attention * g.engine.compute) * rows / minimum(VECTOR * rows, rows + g.efficiency.gemm_half)
+    share = (
+        reached(g.efficiency.attention * g.engine.compute)
+        * rows
+        / minimum(VECTOR * rows, rows + g.efficiency.gemm_half)
+    )
     compute = flops / (peak * share)
     memory = moved / (g.hardware.bandwidth * reached(g.efficiency.cache * g.engine.streaming))
     return _roofline(g, (flops, moved), compute, memory, 1.0)

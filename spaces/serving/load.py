@@ -162,7 +162,9 @@ def _goodput(g: Given, capacity: Any, step: tuple[Any, Any], whole: Any, mixed: 
     instances = where(g.disaggregated, g.prefill_ratio, 1.0)
     shared = where(g.disaggregated, seconds_zero(g), whole)
     by_tpot = (g.max_tpot - first + slope) / (g.max_tpot * (slope * g.output_len + shared))
-    left = maximum(g.max_ttft - whole - mixed - where(g.disaggregated, _transfer(g), seconds_zero(g)), seconds_zero(g))
+    left = maximum(
+        g.max_ttft - whole - mixed - where(g.disaggregated, _transfer(g), seconds_zero(g)), seconds_zero(g)
+    )
     spread = 0.5 * (1.0 + g.prompt_cv * g.prompt_cv)
     by_ttft = instances * left / (left + spread * whole) / whole
     none = 0.0 * capacity

@@ -20,6 +20,8 @@ NORM_VALUES = 10.0
 """Values of width h that two norms (2 each) and two residual additions (3 each) read and write for each token."""
 LAYER_KERNELS = 4.0
 """Launches of a layer beside its matrix multiplications and attention: norms, rotation with cache write, activation."""
+EXPERT_LAUNCHES = 0.12
+"""Launches of one expert in an engine that loops over all of them, over those of a whole dense layer: three of about 25."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ def forward_pass(g: Given, sequences: Any, queries: Any, past: Any) -> Pass:
     linear = _projections(g, rows) + _dense_mlp(g, rows)
     experts = _experts(g, rows)
     core = _cores(g, sequences, queries, past)
-    small = elementwise(g, rows * (NORM_VALUES * m.hidden + 3.0 * m.ffn / g.tp), LAYER_KERNELS).times(m.layers)
+    small = elementwise(g, rows * (NORM_VALUES * m.hidden + 3.0 * m.ffn / g.tp), LAYER_KERNELS).times(
+        m.layers
+    )
     head = _head(g, where(queries > 16.0, sequences, rows))
     communication = _communication(g, rows)
     work = linear + experts + core + small + head
@@ -85,7 +89,8 @@ def _launches(g: Given) -> Any:
     and separate kernels that unpack weights are launched too."""
     more = where(g.tp > 1.0, 0.2, 0.0) + 0.3 * g.weights.unpacking
     captured = where(g.graphs, g.engine.captures, 0.0)
-    return g.model.layers * g.engine.launch * (1.0 + more) * (1.0 - captured)
+    looped = g.engine.loops * g.model.moe_layers * g.model.experts * EXPERT_LAUNCHES
+    return (g.model.layers * (1.0 + more) + looped) * g.engine.launch * (1.0 - captured)
 
 
 def head_bits(g: Given) -> Any:
@@ -126,7 +131,9 @@ def _experts(g: Given, rows: Any) -> Work:
     ranks = g.tp * g.attention_dp
     chosen = maximum(1.0 - (1.0 - minimum(m.top_k / experts, 0.999)) ** tokens, 1e-9)
     pairs = tokens * m.top_k / ranks
-    distinct = where(tokens < g.engine.grouped_from, maximum(pairs, chosen * m.experts / ranks), chosen * m.experts / ranks)
+    distinct = where(
+        tokens < g.engine.grouped_from, maximum(pairs, chosen * m.experts / ranks), chosen * m.experts / ranks
+    )
     read = distinct * architecture.expert_parameters(m)
     rows_each = maximum(pairs / maximum(distinct, 1e-9), 1.0)
     values = pairs * (2.0 * m.hidden + (2.0 + m.gated) * m.expert_ffn)
@@ -166,10 +173,16 @@ def _communication(g: Given, rows: Any) -> Any:
     size = quantity(rows * m.hidden * ACTIVATION_BYTES, "B")
     link = maximum(g.hardware.link * e.link, quantity(one(g), "B/s"))
     share = 2.0 * (g.tp - 1.0) / g.tp
-    reduced = 2.0 * m.layers * where(g.tp > 1.0, share * size / link + e.link_latency * _hops(g.tp), seconds_zero(g))
+    reduced = (
+        2.0
+        * m.layers
+        * where(g.tp > 1.0, share * size / link + e.link_latency * _hops(g.tp), seconds_zero(g))
+    )
     away = (g.ep - 1.0) / g.ep
-    sent = 2.0 * m.moe_layers * where(
-        g.ep > g.tp, away * m.top_k * size / link + e.link_latency * _hops(g.ep), seconds_zero(g)
+    sent = (
+        2.0
+        * m.moe_layers
+        * where(g.ep > g.tp, away * m.top_k * size / link + e.link_latency * _hops(g.ep), seconds_zero(g))
     )
     handed = (g.pp - 1.0) * (size / link + e.link_latency)
     return reduced + sent + where(g.pp > 1.0, handed, seconds_zero(g))

@@ -17,6 +17,12 @@ __all__ = ["Fit", "Given", "given", "load_given"]
 
 Columns = Mapping[str, Mapping[str, Any]]
 
+ALIASES = {
+    "activations": {"fp16": "bf16", "mxfp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4"},
+    "kv": {"fp16": "bf16"},
+}
+"""Formats of measured runs that the space has under another name."""
+
 TAKEN = {"prompt_len", "output_len", "model", "engine", "hardware"}
 """Inputs that rows of measurements state."""
 
@@ -65,7 +71,7 @@ def given(problem: Problem) -> Given:
     named |= {name: one.table for name, one in problem.inputs.items() if one.table}
     own = {name: table_rows(tables[table]) for name, table in named.items()}
     return Given(
-        {name: own[name] for name in FORMATS},
+        {name: _aliased(name, own[name]) for name in FORMATS},
         own["hardware"],
         Fit(table_rows(tables["efficiency"]), own["engine"]),
         {
@@ -74,3 +80,8 @@ def given(problem: Problem) -> Given:
             if name not in TAKEN and one.table is None and isinstance(one.value, (int, float, bool))
         },
     )
+
+
+def _aliased(name: str, rows: Columns) -> Columns:
+    more = {alias: rows[row] for alias, row in ALIASES.get(name, {}).items() if row in rows}
+    return {**more, **rows}
