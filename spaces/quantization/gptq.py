@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ WIDEST = 16_384
 SHRINK = 0.5
 """By how much the range of a group is cut at most; the reference code's ``maxshrink`` is 0.8."""
 
-_SMALL = 64
+_SMALL = 32
 _ROWS = 32  # rows whose scales are searched together: they stay in the cache
 
 
@@ -60,44 +62,52 @@ def gptq(
         raise InputError(
             f"GPTQ of {matrix.shape[1]:,} inputs: expected at most {WIDEST:,}, whose Hessian takes 2 GB"
         )
+    if group < 0:
+        raise InputError(f"GPTQ with a group of {group}: expected 0 (a row) or more")
     hessian = 2.0 * (activations.T @ activations).astype(np.float64)
     diagonal = np.diagonal(hessian).copy()
     dead = diagonal == 0
     hessian[dead, dead] = 1.0
     hessian[np.diag_indices_from(hessian)] += damping * diagonal.mean() if diagonal.any() else 1.0
     groups = grouped(matrix, group)
-    weights_of = grouped(np.broadcast_to(diagonal, (1, len(diagonal))).astype(matrix.dtype), group)
-    scale, shift = _searched(groups, weights_of, bits, zero=zero, steps=steps)
-    width = groups.shape[-1]
+    importance = grouped(diagonal[None, :].astype(matrix.dtype), group)
+    scale, shift = _searched(groups, importance, bits, zero=zero, steps=steps)
     sequence = np.argsort(-diagonal, kind="stable") if order else np.arange(matrix.shape[1])
     factor = inverse_factor(hessian[np.ix_(sequence, sequence)]).astype(np.float32)
-    of_column = sequence // width
-    left = (
-        np.where(dead, 0.0, matrix).T[sequence].astype(np.float32)
-    )  # (inputs, outputs): a column lies in one piece
-    scales = np.ascontiguousarray(scale[:, :, 0].T, dtype=np.float32)
-    shifts = np.ascontiguousarray(shift[:, :, 0].T, dtype=np.float32)
+    of_column = sequence // groups.shape[-1]
+    # transposed, (inputs, outputs), so that a column lies in one piece
+    left = np.where(dead, 0.0, matrix).T[sequence].astype(np.float32)
+    scales, shifts = (np.ascontiguousarray(a[:, :, 0].T, dtype=np.float32) for a in (scale, shift))
+
+    def quantize(column: Array, at: int) -> Array:
+        g = of_column[at]
+        return rounded(column, scales[g], shifts[g], bits, zero=zero)
+
+    weights = np.empty_like(matrix)
+    weights[:, sequence] = _in_turn(left, factor, quantize).T
+    stored = matrix.size * bits + scale.size * (SCALE_BITS + (bits if zero else 0))
+    return Quantized(weights, stored)
+
+
+def _in_turn(left: Array, factor: Array, quantize: Callable[[Array, int], Array]) -> Array:
+    """The columns (inputs, outputs) rounded one after another; ``left`` is used up. Errors reach the next few columns at
+    once, the rest of their block every :data:`_SMALL` columns, and all others after the block.
+    """
     found = np.empty_like(left)
-    columns = left.shape[0]
+    columns = len(left)
     for start in range(0, columns, BLOCK):
         stop = min(start + BLOCK, columns)
         errors = np.empty((stop - start, left.shape[1]), dtype=np.float32)
         for at in range(start, stop):
-            g = of_column[at]
-            found[at] = rounded(left[at], scales[g], shifts[g], bits, zero=zero)
+            found[at] = quantize(left[at], at)
             errors[at - start] = (left[at] - found[at]) / factor[at, at]
-            edge = min(
-                -(-(at + 1) // _SMALL) * _SMALL, stop
-            )  # near columns at once, the others of the block later
+            edge = min(-(-(at + 1) // _SMALL) * _SMALL, stop)
             left[at + 1 : edge] -= factor[at, at + 1 : edge, None] * errors[at - start]
             if at + 1 == edge < stop:
                 first = max(start, edge - _SMALL)
                 left[edge:stop] -= factor[first:edge, edge:stop].T @ errors[first - start : edge - start]
         left[stop:] -= factor[start:stop, stop:].T @ errors
-    weights = np.empty_like(matrix)
-    weights[:, sequence] = found.T
-    stored = matrix.size * bits + scale.size * (SCALE_BITS + (bits if zero else 0))
-    return Quantized(weights, stored)
+    return found
 
 
 def _searched(groups: Array, importance: Array, bits: int, *, zero: bool, steps: int) -> tuple[Array, Array]:
@@ -143,7 +153,7 @@ def inverse_factor(hessian: NDArray[np.float64]) -> NDArray[np.float64]:
 def _inverse(upper: NDArray[np.float64]) -> NDArray[np.float64]:
     """The inverse of an upper triangular matrix, by halves."""
     size = len(upper)
-    if size <= _SMALL:
+    if size <= 64:
         return np.triu(np.linalg.inv(upper))
     half = size // 2
     found = np.zeros_like(upper)
