@@ -1,0 +1,1 @@
+"""Inference of large language models: the space, its cost model and its measurements."""

@@ -96,7 +96,7 @@ class _Task:
     ) -> _Task:
         captures = {name: float(row["captures"]) for name, row in given.fit.engines.items()}
         named = [name if name in captures else DEFAULT for name in cases.engine]
-        engines = sorted({name for name in named if name != DEFAULT}) + [DEFAULT]
+        engines = [*sorted({name for name in named if name != DEFAULT}), DEFAULT]
         table = [
             [expected.get(one, {}).get(name, number.value) for name, number in GENERATION.items()]
             for one in generations
@@ -142,7 +142,8 @@ class _Task:
     def shared(self, found: Floats) -> Floats:
         """What engines have in common."""
         count = len(self.generations) * len(GENERATION)
-        return decoded(found[count : count + len(ENGINE)], ENGINE)
+        values: Floats = decoded(found[count : count + len(ENGINE)], ENGINE)
+        return values
 
     def errors(self, found: Floats) -> Floats:
         """Log of predicted over measured seconds, one a run."""
@@ -199,7 +200,8 @@ def _by_generation(task: _Task, found: Floats, expected: Mapping[str, Mapping[st
 
 def _by_engine(task: _Task, found: Floats, given: Given) -> Columns:
     """Every engine that the space knows, with its facts: its own numbers, or what engines share; ``default`` has the shared
-    ones, whatever the rows of unknown engines say. Launching is a number of those that capture no graphs."""
+    ones, whatever the rows of unknown engines say. Launching is a number of those that capture no graphs.
+    """
     _, values = task.values(found)
     shared = task.shared(found)
     launch = list(ENGINE).index("launch")

@@ -40,7 +40,8 @@ def predicted_seconds(g: Given) -> Any:
 
 def _turns(g: Given) -> Any:
     """Stage times that the micro-batches of a prefill take, over those of one of them: all pass the first stage one after
-    another, and the last one the others."""
+    another, and the last one the others.
+    """
     return (2.0 * g.pp - 1.0) / g.pp
 
 

@@ -94,7 +94,8 @@ def _generation(name: str) -> str | None:
 
 def _multiplications(table: Measurements) -> dict[str, dict[str, float]]:
     """Of large 16-bit multiplications the median share of the peak, of fp8 ones that over it; and of short ones the share of
-    bandwidth and the seconds that fit time = kernel + bytes / (share x bandwidth) with the least relative error."""
+    bandwidth and the seconds that fit time = kernel + bytes / (share x bandwidth) with the least relative error.
+    """
     large: dict[tuple[str, bool], list[float]] = {}
     short: dict[str, list[tuple[float, float]]] = {}
     for record in table.records:

@@ -92,7 +92,8 @@ def matmul_rate(g: Given) -> Any:
 
 def _share(g: Given, rows: Any) -> Any:
     """Share of the peak that a multiplication of this many rows reaches: short ones fill part of a tile only, the
-    shortest run as products with a vector."""
+    shortest run as products with a vector.
+    """
     a, e = g.activations, g.efficiency
     narrow = where(a.fp4 + a.fp8 + a.int8 > 0, e.narrow, 1.0)
     tiles = ceil(rows / g.engine.tile) * g.engine.tile + e.gemm_half

@@ -109,7 +109,8 @@ def times(g: Given, rate: Any) -> Times:
 
 def _tokens_per_step(g: Given) -> Any:
     """Tokens that a step yields when each of ``draft_length`` drafted ones is accepted with the same probability:
-    (1 - a^(d+1)) / (1 - a) (Leviathan 2211.17192, Eq. 1)."""
+    (1 - a^(d+1)) / (1 - a) (Leviathan 2211.17192, Eq. 1).
+    """
     a = minimum(g.acceptance, 0.9999)
     return where(g.draft_length > 0.0, (1.0 - a ** (g.draft_length + 1.0)) / (1.0 - a), 1.0)
 
@@ -138,7 +139,8 @@ def _drafting(g: Given) -> Given:
 
 def _transfer(g: Given) -> Any:
     """Seconds in which a prompt's cache moves from a prefill to a decode instance, over each GPU's network card, or over the
-    links where both are in one node."""
+    links where both are in one node.
+    """
     size = cache_bytes(g, g.model, 1.0, cached_tokens(g))
     gpus = g.tp * g.pp * g.attention_dp * (1.0 + g.prefill_ratio)
     inside = (gpus <= g.hardware.node) & (g.hardware.link > quantity(0.0 * one(g), "B/s"))

@@ -29,14 +29,16 @@ def weight_bytes(g: Given, m: Any) -> Any:
 
 def cached_tokens(g: Given) -> Any:
     """Tokens that one running sequence has in the cache, on average over its life, in whole blocks: its prompt and half of
-    its output, more where outputs vary, as longer ones run longer (E[n^2] / 2 E[n])."""
+    its output, more where outputs vary, as longer ones run longer (E[n^2] / 2 E[n]).
+    """
     mean = g.prompt_len + 0.5 * g.output_len * (1.0 + g.output_cv * g.output_cv)
     return ceil(mean / g.kv_block) * g.kv_block
 
 
 def cache_bytes(g: Given, m: Any, sequences: Any, tokens: Any) -> Any:
     """Bytes of the cache of ``sequences`` sequences on one rank and stage; KV heads fewer than ranks, and MLA's latent,
-    are on every rank (DeepSeek-V2, 2405.04434, section 2.1)."""
+    are on every rank (DeepSeek-V2, 2405.04434, section 2.1).
+    """
     whole = architecture.kv_cache_bytes(m, tokens, g.kv.bits / 8.0)
     share = where(m.mla > 0, 1.0, maximum(1.0 / g.tp, 1.0 / maximum(m.kv_heads, 1.0)))
     return quantity(sequences * whole * share / g.pp, "B")

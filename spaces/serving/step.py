@@ -86,7 +86,8 @@ def forward_pass(g: Given, sequences: Any, queries: Any, past: Any) -> Pass:
 
 def _launches(g: Given) -> Any:
     """Seconds in which the host launches the kernels of a pass one by one; a captured graph takes none of them. Collectives
-    and separate kernels that unpack weights are launched too."""
+    and separate kernels that unpack weights are launched too.
+    """
     more = where(g.tp > 1.0, 0.2, 0.0) + 0.3 * g.weights.unpacking
     captured = where(g.graphs, g.engine.captures, 0.0)
     looped = g.engine.loops * g.model.moe_layers * g.model.experts * EXPERT_LAUNCHES
@@ -124,7 +125,8 @@ def _dense_mlp(g: Given, rows: Any) -> Work:
 
 def _experts(g: Given, rows: Any) -> Work:
     """Routed experts: a rank reads those that any token of the instance chose, E (1 - (1 - k/E)^tokens) of all
-    (uniform routing), and multiplies each with its tokens."""
+    (uniform routing), and multiplies each with its tokens.
+    """
     m = g.model
     experts = maximum(m.experts, 1.0)
     tokens = rows * g.attention_dp
@@ -168,7 +170,8 @@ def _head(g: Given, rows: Any) -> Work:
 
 def _communication(g: Given, rows: Any) -> Any:
     """Seconds that ranks exchange activations: two all-reduces a layer for TP, dispatch and combine for EP, and one
-    send at each stage boundary."""
+    send at each stage boundary.
+    """
     m, e = g.model, g.efficiency
     size = quantity(rows * m.hidden * ACTIVATION_BYTES, "B")
     link = maximum(g.hardware.link * e.link, quantity(one(g), "B/s"))
