@@ -172,7 +172,7 @@ def test_engines_with_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "known_engines", lambda: rows)
     names = {
         "vLLM": ("vllm", True), "vLLM 0.6.3": ("vllm", True), "vLLM (2023)": ("vllm-2023", True),
-        "Triton (FasterTransformer backend presumed)": ("default", False), "llm-awq": ("tinychat", True),
+        "Triton (FasterTransformer backend presumed)": ("default", False), "TinyChat": ("tinychat", True), "llm-awq": ("default", False),
         "LMDeploy TurboMind v0.2.0": ("turbomind", True), "HF Transformers": ("huggingface", True),
         "HF Transformers (eval_speed.py)": ("default", False), "mlc-llm": ("default", False), "": ("default", False),
     }  # fmt: skip
