@@ -1,4 +1,4 @@
-"""Quantizers that look at activations: LLM.int8(), SmoothQuant and AWQ. GPTQ is in gptq.py."""
+"""Quantizers that look at activations: LLM.int8(), SmoothQuant and AWQ, alone and with GPTQ, which is in gptq.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from .gptq import gptq
 from .rounding import Array, Quantized, asymmetric, rounded_rows, symmetric
 
-__all__ = ["awq", "llm_int8", "smoothquant", "smoothing_scales"]
+__all__ = ["awq", "awq_gptq", "awq_scales", "llm_int8", "smoothquant", "smoothing_scales"]
 
 OUTLIER = 6.0
 """Size of an activation from which LLM.int8() keeps its column in 16 bits (Dettmers 2022, section 3.2)."""
@@ -66,32 +67,45 @@ def smoothquant(matrix: Array, activations: Array, *, alpha: float = 0.5, bits: 
     return Quantized(plain.weights / scales, plain.stored_bits, partial(_smoothed, scales=scales, bits=bits))
 
 
+def awq_scales(matrix: Array, activations: Array, bits: int, group: int = 128, *, steps: int = 20) -> Array:
+    """The scale of each input that loses least: s = mean|X|^a, a in [0, 1) searched in ``steps`` steps, brought to a mean
+    of about 1 (Lin 2023, 2306.00978, eq. 5). Args and raises as :func:`awq`.
+    """
+    mean = np.maximum(np.abs(activations).mean(axis=0), _LEAST)
+    wanted = activations @ matrix.T
+    best: Array = np.ones_like(mean)
+    least = np.inf
+    for step in range(steps):
+        scales = mean ** (step / steps)
+        scales = (scales / np.sqrt(scales.max() * scales.min())).astype(matrix.dtype)
+        weights = asymmetric(matrix * scales, bits, group).weights / scales
+        lost = float(np.square(wanted - activations @ weights.T).sum())
+        if lost < least:
+            best, least = scales, lost
+    return best
+
+
 def awq(matrix: Array, activations: Array, bits: int, group: int = 128, *, steps: int = 20) -> Quantized:
-    """AWQ: inputs are scaled by s = mean|X|^a before asymmetric rounding and divided by it after; a in [0, 1) is
-    searched in ``steps`` steps for the least output error (Lin 2023, 2306.00978, eq. 4 and 5).
+    """AWQ: inputs are scaled before asymmetric rounding and divided after it; the scales fold into the layer before and
+    take no bits (Lin 2023, 2306.00978, eq. 4).
 
     Args:
         matrix: (outputs, inputs).
         activations: (tokens, inputs) to calibrate on.
         bits: of a code.
         group: weights that share a scale.
-        steps: points of the search.
+        steps: points of the search of :func:`awq_scales`.
 
     Raises:
         InputError: bits out of range, or a group that does not divide the row.
     """
-    mean = np.maximum(np.abs(activations).mean(axis=0), _LEAST)
-    wanted = activations @ matrix.T
-    best: Quantized | None = None
-    least = np.inf
-    for step in range(steps):
-        scales = mean ** (step / steps)
-        scales = (scales / np.sqrt(scales.max() * scales.min())).astype(matrix.dtype)
-        found = asymmetric(matrix * scales, bits, group)
-        weights = found.weights / scales
-        lost = float(np.square(wanted - activations @ weights.T).sum())
-        if lost < least:
-            # the scales fold into the layer before, so that they take no bits
-            least, best = lost, Quantized(weights, found.stored_bits)
-    assert best is not None
-    return best
+    scales = awq_scales(matrix, activations, bits, group, steps=steps)
+    found = asymmetric(matrix * scales, bits, group)
+    return Quantized(found.weights / scales, found.stored_bits)
+
+
+def awq_gptq(matrix: Array, activations: Array, bits: int, group: int = 128) -> Quantized:
+    """GPTQ of the weights as AWQ scales them: the two combine (Lin 2023, 2306.00978, section 5.3). Args as :func:`awq`."""
+    scales = awq_scales(matrix, activations, bits, group)
+    found = gptq(matrix * scales, activations / scales, bits, group)
+    return Quantized(found.weights / scales, found.stored_bits)

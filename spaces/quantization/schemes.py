@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from dse.errors import InputError, nearest
 
-from .calibrated import awq, llm_int8, smoothquant
+from .calibrated import awq, awq_gptq, llm_int8, smoothquant
 from .floats import E4M3, E5M2, fp8, mxfp4, nvfp4
 from .gptq import gptq
 from .llamacpp import q4_0, q4_k, q6_k, q8_0
@@ -59,6 +59,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "gptq-unordered": Method(partial(_gptq, order=False), _WIDTHS, _GROUPS, calibrated=True),
         "awq": Method(
             lambda t: awq(t.weights, t.activations, t.bits, t.group), _WIDTHS, _GROUPS, calibrated=True
+        ),
+        "awq-gptq": Method(
+            lambda t: awq_gptq(t.weights, t.activations, t.bits, t.group), _WIDTHS, _GROUPS, calibrated=True
         ),
         "q4_0": Method(lambda t: q4_0(t.weights), (4,), (32,)),
         "q8_0": Method(lambda t: q8_0(t.weights), (8,), (32,)),

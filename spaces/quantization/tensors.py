@@ -117,6 +117,8 @@ def _mapped_npy(path: Path, size: int) -> NDArray[Any]:
         except (ValueError, EOFError, SyntaxError, RecursionError, MemoryError) as error:
             raise InputError(f"{path}: its header cannot be read: {error}") from None
         begin = file.tell()
+    if any(count < 0 for count in shape):
+        raise InputError(f"{path}: has shape {shape}, expected counts of 0 or more")
     if dtype.kind != "f" or dtype.itemsize > 8:
         what = "objects, which are not read" if dtype.hasobject else f"{dtype}"
         raise InputError(f"{path}: holds {what}, expected floating-point numbers (float16, float32, float64)")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dse.errors import InputError
-from dse.spaces.quantization.calibrated import awq, llm_int8, smoothing_scales, smoothquant
+from dse.spaces.quantization.calibrated import awq, awq_gptq, llm_int8, smoothing_scales, smoothquant
 from dse.spaces.quantization.gptq import gptq, inverse_factor
 from dse.spaces.quantization.rounding import (
     Array,
@@ -24,12 +24,12 @@ SEEDS = (21, 22, 23)
 
 
 def outlier_data(
-    seed: int, larger: float = 20.0, tokens: int = 256, inputs: int = 128
+    seed: int, larger: float = 20.0, *, tokens: int = 256, inputs: int = 128, mixed: float = 0.5
 ) -> tuple[Array, Array]:
     """Weights (32, inputs) and correlated activations, four of whose channels are ``larger`` times the others."""
     random = np.random.default_rng(seed)
     w = (0.05 * random.standard_normal((32, inputs))).astype(np.float32)
-    mixing = np.eye(inputs) + 0.5 * random.standard_normal((inputs, inputs)) / np.sqrt(inputs)
+    mixing = np.eye(inputs) + mixed * random.standard_normal((inputs, inputs)) / np.sqrt(inputs)
     x = random.standard_normal((tokens, inputs)) @ mixing
     x[:, random.choice(inputs, 4, replace=False)] *= larger
     return w, x.astype(np.float32)
@@ -52,8 +52,8 @@ def test_smoothquant_loses_less_than_plain_rounding_in_eight_bits(seed: int) -> 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gptq_loses_no_more_than_awq_and_rounding_on_its_calibration_inputs(seed: int) -> None:
-    for tokens in (64, 256):
-        w, x = outlier_data(seed, tokens=tokens)
+    for tokens, mixed in ((64, 0.5), (256, 0.5), (512, 0.5), (512, 0.0)):
+        w, x = outlier_data(seed, tokens=tokens, mixed=mixed)
         for bits in (3, 4):
             for group in (0, 64):
                 found = output_error(x, w, gptq(w, x, bits, group))
@@ -61,6 +61,7 @@ def test_gptq_loses_no_more_than_awq_and_rounding_on_its_calibration_inputs(seed
                 rounded = output_error(x, w, asymmetric(w, bits, group))
                 assert found <= scaled <= rounded
                 assert found <= output_error(x, w, symmetric(w, bits, group))
+                assert output_error(x, w, awq_gptq(w, x, bits, group)) <= scaled
 
 
 def test_gptq_is_algorithm_1_column_by_column() -> None:
