@@ -34,7 +34,7 @@ def llm_int8(matrix: Array, activations: Array, threshold: float = OUTLIER) -> Q
         found: Array = np.where(outlier, x, rounded_rows(np.where(outlier, 0.0, x), 8)).astype(x.dtype)
         return found
 
-    # weights stay in eight bits, and the rows of outliers are widened while they are multiplied
+    # columns with outliers are kept in 16 bits: eight more for each weight
     return Quantized(kept, plain.stored_bits + 8.0 * matrix.shape[0] * int(outlier.sum()), inputs)
 
 

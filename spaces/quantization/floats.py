@@ -1,4 +1,4 @@
-"""Rounding to small floating-point numbers: fp8 with a scale a row, and blocks of four-bit floats.
+"""Rounding to small floating-point numbers: fp8 with a scale a row, blocks of four-bit floats, and NF4's sixteen values.
 
 Formats: E4M3 and E5M2 (Micikevicius 2022, 2209.05433, Table 1: largest values 448 and 57344); E2M1 and E8M0 (OCP
 Microscaling Formats 1.0, sections 5.3.3 and 5.4.1: values 0, 0.5, 1, 1.5, 2, 3, 4, 6).
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dse.errors import InputError
-
 from .rounding import Array, Quantized, grouped
 
-__all__ = ["E2M1", "E4M3", "E5M2", "FloatFormat", "fp8", "mxfp4", "nvfp4", "to_float"]
+__all__ = ["E2M1", "E4M3", "E5M2", "FloatFormat", "fp8", "mxfp4", "nf4", "nvfp4", "to_float"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,16 @@ E4M3 = FloatFormat("e4m3", 3, -6, 448.0)
 E5M2 = FloatFormat("e5m2", 2, -14, 57344.0)
 E2M1 = FloatFormat("e2m1", 1, 0, 6.0)
 
-MX_GROUP, NV_GROUP = 32, 16
+MX_GROUP, NV_GROUP, NF_GROUP = 32, 16, 64
+
+NF4 = np.array(
+    [
+        -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+        -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+        0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+    ]
+)  # fmt: skip
+"""The values of NF4: quantiles of a normal distribution, with an exact 0 (Dettmers 2023, 2305.14314, appendix E)."""
 
 
 def to_float(values: Array, kind: FloatFormat) -> Array:
@@ -108,13 +115,15 @@ def nvfp4(matrix: Array, *, activations: bool = False) -> Quantized:
     )
 
 
-def float_format(name: str) -> FloatFormat:
-    """The eight-bit format called ``e4m3`` or ``e5m2``.
+def nf4(matrix: Array) -> Quantized:
+    """NF4: the nearest of sixteen values times the absmax of blocks of 64, kept in fp32 (2305.14314, section 3).
 
     Raises:
-        InputError: there is none.
+        InputError: 64 does not divide the row.
     """
-    for kind in (E4M3, E5M2):
-        if kind.name == name:
-            return kind
-    raise InputError(f"there is no eight-bit float {name!r}; known: e4m3, e5m2")
+    blocks = grouped(matrix, NF_GROUP)
+    largest = np.abs(blocks).max(axis=-1, keepdims=True)
+    scale = np.where(largest > 0, largest, 1.0)
+    codes = np.searchsorted((NF4[1:] + NF4[:-1]) / 2.0, blocks / scale)
+    values = (NF4[codes] * scale).reshape(matrix.shape).astype(matrix.dtype)
+    return Quantized(values, matrix.size * 4.0 + matrix.size / NF_GROUP * 32.0)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from dse.errors import InputError, nearest
 
 from .calibrated import awq, awq_gptq, llm_int8, smoothquant
-from .floats import E4M3, E5M2, fp8, mxfp4, nvfp4
+from .floats import E4M3, E5M2, fp8, mxfp4, nf4, nvfp4
 from .gptq import gptq
 from .llamacpp import q4_0, q4_k, q6_k, q8_0
 from .rounding import Array, Quantized, asymmetric, rounded_rows, symmetric
@@ -69,6 +69,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "q6_k": Method(lambda t: q6_k(t.weights), (6,), (16,)),
         "fp8-e4m3": Method(lambda t: fp8(t.weights, E4M3), (8,), (0,)),
         "fp8-e5m2": Method(lambda t: fp8(t.weights, E5M2), (8,), (0,)),
+        "nf4": Method(lambda t: nf4(t.weights), (4,), (64,)),
         "mxfp4": Method(lambda t: mxfp4(t.weights), (4,), (32,), (16, 4)),
         "nvfp4": Method(lambda t: nvfp4(t.weights), (4,), (16,), (16, 4)),
     }
@@ -84,7 +85,6 @@ UNMEASURED: Mapping[str, str] = MappingProxyType(
         "omniquant": "training of clipping and scales over blocks of the network",
         "autoround": "training of the rounding over blocks of the network",
         "hqq": "its own optimizer",
-        "nf4": "its codebook",
     }
 )
 """Methods with published figures only, and what they would need."""

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from dse.errors import InputError
 from dse.spaces.catalog import catalog
 from dse.spaces.catalog.formats import bits_per_weight, main_bits
-from dse.spaces.quantization.floats import E2M1, E4M3, E5M2, fp8, mxfp4, nvfp4, to_float
+from dse.spaces.quantization.floats import E2M1, E4M3, E5M2, NF4, fp8, mxfp4, nf4, nvfp4, to_float
 from dse.spaces.quantization.llamacpp import q4_0, q4_k, q6_k, q8_0
 from dse.spaces.quantization.rounding import (
     Array,
@@ -89,7 +89,7 @@ def test_bits_per_weight_are_those_of_the_codes_scales_and_zero_points() -> None
             assert symmetric(w, bits, group).bits_per_weight == bits_per_weight(bits, width, 16)
             assert asymmetric(w, bits, group).bits_per_weight == bits_per_weight(bits, width, 16, bits)
     blocks: dict[str, Quantized] = {
-        "q4_0": q4_0(w), "q8_0": q8_0(w), "q4_k_s": q4_k(w), "q6_k": q6_k(w), "mxfp4": mxfp4(w),
+        "q4_0": q4_0(w), "q8_0": q8_0(w), "q4_k_s": q4_k(w), "q6_k": q6_k(w), "mxfp4": mxfp4(w), "nf4": nf4(w),
         "int4-g128": asymmetric(w, 4, 128), "int3-g128": asymmetric(w, 3, 128),
     }  # fmt: skip
     for name, found in blocks.items():
@@ -108,10 +108,17 @@ def test_small_floats_have_their_formats_values() -> None:
     assert to_float(np.array([57344.0, 1e9, 1.2]), E5M2).tolist() == [57344, 57344, 1.25]
 
 
+def test_nf4_suits_normal_weights_and_takes_the_nearest_value() -> None:
+    w = np.random.default_rng(15).standard_normal((64, 512))
+    assert sqnr(w, nf4(w).weights) > sqnr(w, symmetric(w, 4, 64).weights) + 1
+    row = np.concatenate([NF4, np.full(48, 0.12)])[None]
+    assert nf4(row * 3).weights[0, :17] == pytest.approx([*(NF4 * 3), 0.07958029955625534 * 3])
+
+
 @settings(max_examples=40, deadline=None)
 @given(matrices)
 def test_blocks_of_small_floats_are_idempotent(w: Array) -> None:
-    for run in (mxfp4, fp8):
+    for run in (mxfp4, nf4, fp8):
         once = run(w).weights
         assert run(once).weights == pytest.approx(once, rel=1e-12)
 
@@ -140,7 +147,7 @@ def test_constant_and_zero_rows_survive() -> None:
     w[1] = 0.5
     for run in (symmetric, asymmetric):
         assert run(w, 4, 32).weights == pytest.approx(w, abs=1e-3)
-    for block in (q4_0, q8_0, q4_k, q6_k, mxfp4, nvfp4, fp8):
+    for block in (q4_0, q8_0, q4_k, q6_k, mxfp4, nvfp4, nf4, fp8):
         assert block(w).weights == pytest.approx(w, abs=0.02), block
 
 
