@@ -91,7 +91,7 @@ class Figure:
     def loss(self) -> float:
         """How much worse than the reference: perplexity, or accuracy points; negative where it is better."""
         scale = {"perplexity": 1.0, "percent": -1.0, "fraction": -100.0}[self.series.unit]
-        return self.difference * scale
+        return self.difference * scale + 0.0  # no negative zero
 
     @property
     def against(self) -> str:
