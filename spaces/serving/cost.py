@@ -62,17 +62,15 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
     t = load.times(g, g.request_rate / g.replicas)
     lines = memory.memory(g)
     instance = g.tp * g.pp * g.attention_dp
-    gpus = instance * g.replicas * where(g.disaggregated, 1.0 + g.prefill_ratio, 1.0)
+    # without a rate, as few decode instances as keep a whole prefill instance busy
+    least = where(g.disaggregated, maximum(1.0 / g.prefill_ratio, 1.0), 1.0)
+    copies = where(loaded, g.replicas, least)
+    gpus = instance * copies * where(g.disaggregated, 1.0 + g.prefill_ratio, 1.0)
     empty = t.prefill + t.transfer
     tpot = where(loaded, t.loaded_tpot, t.tpot)
-    waiting = (
-        t.wait
-        + t.transfer
-        + t.prefill
-        + where(g.disaggregated, 0.0, t.chunks) * t.loaded_tpot * t.tokens_per_step
-    )
+    waiting = t.wait + t.transfer + t.prefill + t.between
     ttft = where(loaded, waiting, empty)
-    capacity = t.capacity * g.replicas
+    capacity = t.capacity * copies
     served = where(loaded, minimum(g.request_rate, capacity), capacity)
     tokens = served * quantity(g.output_len, "token")
     dense = matmul_rate(g)
@@ -105,7 +103,7 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         "decode_intensity": work.flops / work.bytes,
         "ridge_point": dense / g.hardware.bandwidth,
         "capacity": capacity,
-        "goodput": t.goodput * g.replicas,
+        "goodput": t.goodput * copies,
         "running": where(loaded, t.running, g.batch),
         "tokens_per_step": t.tokens_per_step,
         "peak_memory": memory.peak(g),

@@ -24,6 +24,9 @@ VECTOR = 4.0
 """How much longer a row takes as a product with a vector than in a large matrix multiplication."""
 UNPACKED = 12.0
 """Bits from which on a weight takes no arithmetic to unpack; below, it takes more the fewer there are."""
+ABSORBED = 16.0
+"""New tokens of a sequence up to which latent attention multiplies with the latent itself; of more, keys and values of all
+heads are computed from it (a step that verifies a draft is as a decode step)."""
 REACHABLE = 0.97
 """No kernel reaches more of a datasheet's rate."""
 
@@ -136,7 +139,8 @@ def attention(g: Given, sequences: Any, queries: Any, keys: Any, cached: Any) ->
     latent = m.kv_lora + m.rope_dim
     heads = m.heads / g.tp
     kv_heads = maximum(m.kv_heads / g.tp, 1.0)
-    absorbed = where(queries > 1.5, query_dim(m) + value_dim(m), 2.0 * m.kv_lora + m.rope_dim)
+    expanded = query_dim(m) + value_dim(m)
+    absorbed = where(queries > ABSORBED, expanded, 2.0 * m.kv_lora + m.rope_dim)
     widths = where(m.mla > 0, absorbed, 2.0 * m.head_dim)
     flops = quantity(2.0 * sequences * queries * keys * heads * widths, "flop")
     stored = where(m.mla > 0, latent, 2.0 * kv_heads * m.head_dim) * g.kv.bits / 8.0

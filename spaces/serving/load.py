@@ -1,7 +1,8 @@
 """What a stream of requests meets: times of an empty and of a loaded instance, and the rates that it sustains.
 
 Approximations, each named where it is made: decode steps are linear in the batch between one sequence and the full batch;
-prefill and decode share the GPUs in turn; prompts queue for prefill as M/G/1 (Pollaczek-Khinchine).
+prefill and decode share the GPUs in turn, a decode step after each chunk; pipeline stages and copies of the attention are all
+busy with prompts when many come; prompts queue for prefill as M/G/1 (Pollaczek-Khinchine).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from dse.expressions.tracer import ceil, maximum, minimum, quantity, where
 
 from .kernels import Given, one, seconds_zero
-from .memory import cache_bytes, cached_tokens
+from .memory import cache_bytes
 from .step import Pass, forward_pass
 
 __all__ = ["Times", "decode", "prefill", "times"]
@@ -42,7 +43,8 @@ class Times:
     ``chunks`` passes make a prompt's ``prefill`` (s). ``step`` (s) is a decode step of the full batch, of which each sequence
     has ``tokens_per_step`` tokens; ``interval`` (s) the longest time between two tokens. ``capacity`` (1/s) are the requests
     that the full batch sustains, ``tpot`` (s) is then the time per output token. Of ``rate`` requests (1/s): ``running``
-    sequences, ``loaded_tpot`` (s) and ``wait`` (s) for prefill. ``goodput`` (1/s) is the highest rate within the limits.
+    sequences, ``loaded_tpot`` (s), ``wait`` (s) for prefill, and ``between`` (s), the decode steps of others between the chunks
+    of a prompt. ``transfer`` (s) moves its cache. ``goodput`` (1/s) is the highest rate within the limits.
     """
 
     prefilling: Pass
@@ -57,6 +59,7 @@ class Times:
     running: Any
     loaded_tpot: Any
     wait: Any
+    between: Any
     transfer: Any
     goodput: Any
 
@@ -77,18 +80,22 @@ def times(g: Given, rate: Any) -> Times:
     first = (single.seconds + drafted) / yields
     slope = maximum(last - first, seconds_zero(g)) / maximum(g.batch - 1.0, 1.0)
     apart = where(g.disaggregated, 1.0, 0.0)
-    shared = (1.0 - apart) * whole
-    steps = g.output_len
-    capacity = _prefill_bound(g, g.batch / (steps * last + g.batch * shared), whole)
-    # k sequences run: k = rate x output x (first + slope (k - 1)) / (1 - rate x prefill), by Little's law
-    rest = maximum(1.0 - rate * shared - rate * steps * slope, 1.0 - BUSY)
-    running = minimum(rate * steps * (first - slope) / rest, g.batch)
-    sharing = maximum(1.0 - rate * shared, 1.0 - BUSY)
-    loaded = (first + slope * maximum(running - 1.0, 0.0)) / sharing
-    instances = where(g.disaggregated, g.prefill_ratio, 1.0)
-    used = minimum(rate * whole / instances, BUSY)
-    spread = 0.5 * (1.0 + g.prompt_cv * g.prompt_cv)
-    wait = spread * used * whole / (1.0 - used)
+    prompts = _Prompts(
+        whole=whole,
+        stage=whole / g.pp,
+        lines=g.attention_dp * where(g.disaggregated, g.prefill_ratio, 1.0),
+        shared=(1.0 - apart) * whole / (g.pp * g.attention_dp),
+        spread=0.5 * (1.0 + g.prompt_cv * g.prompt_cv),
+        between=chunks * (1.0 - apart) * yields,
+    )
+    line = _Line(first, slope, g.output_len)
+    requests = g.batch / (g.output_len * last + g.batch * prompts.shared)
+    capacity = minimum(requests, BUSY * prompts.lines / _service(g, prompts, line, g.batch))
+    running = minimum(line.running(rate, prompts.shared), g.batch)
+    loaded = line.token(running) / maximum(1.0 - rate * prompts.shared, 1.0 - BUSY)
+    service = _service(g, prompts, line, running)
+    used = minimum(rate * service / prompts.lines, BUSY)
+    transfer = where(g.disaggregated, _transfer(g), seconds_zero(g))
     return Times(
         prefilling=one,
         decoding=full,
@@ -98,13 +105,62 @@ def times(g: Given, rate: Any) -> Times:
         interval=full.seconds + drafted + (1.0 - apart) * one.seconds,
         tokens_per_step=yields,
         capacity=capacity,
-        tpot=last + g.batch * shared / steps,
+        tpot=last + g.batch * prompts.shared / g.output_len,
         running=running,
         loaded_tpot=loaded,
-        wait=wait,
-        transfer=where(g.disaggregated, _transfer(g), seconds_zero(g)),
-        goodput=_goodput(g, capacity, (first, slope), whole, chunks * last * (1.0 - apart)),
+        wait=prompts.spread * used * service / (1.0 - used),
+        between=_between(prompts, line, running),
+        transfer=transfer,
+        goodput=_goodput(g, capacity, line, prompts, transfer),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Seconds per output token of k sequences, first + slope (k - 1), and their ``output`` tokens."""
+
+    first: Any
+    slope: Any
+    output: Any
+
+    def token(self, running: Any) -> Any:
+        """Seconds per output token while no prompt is prefilled; never less than of one sequence."""
+        return self.first + self.slope * maximum(running - 1.0, 0.0)
+
+    def running(self, rate: Any, shared: Any) -> Any:
+        """Sequences that run: k = rate x output x token(k) / (1 - rate x shared), by Little's law."""
+        alone = rate * self.output * self.first / maximum(1.0 - rate * shared, 1.0 - BUSY)
+        rest = maximum(1.0 - rate * shared - rate * self.output * self.slope, 1.0 - BUSY)
+        several = rate * self.output * (self.first - self.slope) / rest
+        return maximum(minimum(alone, 1.0), several)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompts:
+    """Prefill as a queue sees it. ``whole`` (s) is one prompt's prefill and ``stage`` (s) what of it one pipeline stage does;
+    ``lines`` prompts are served at once, each by a copy of the attention; ``shared`` (s) of each request decoding loses.
+    ``spread`` is half the second moment of a prompt's length over its squared mean. ``between`` steps' tokens of each running
+    sequence come between its chunks.
+    """
+
+    whole: Any
+    stage: Any
+    lines: Any
+    shared: Any
+    spread: Any
+    between: Any
+
+
+def _between(prompts: _Prompts, line: _Line, running: Any) -> Any:
+    """Seconds of the decode steps that a prompt meets: the one in progress when it comes, and one before each further chunk,
+    as far as anything is decoded.
+    """
+    return prompts.between * line.token(running) * minimum(running, 1.0)
+
+
+def _service(g: Given, prompts: _Prompts, line: _Line, running: Any) -> Any:
+    """Seconds until the next prompt of a line can begin: whole prompts go before decode steps, chunks alternate with them."""
+    return prompts.stage + where(g.chunk > 0.0, _between(prompts, line, running), seconds_zero(g))
 
 
 def _tokens_per_step(g: Given) -> Any:
@@ -141,33 +197,30 @@ def _transfer(g: Given) -> Any:
     """Seconds in which a prompt's cache moves from a prefill to a decode instance, over each GPU's network card, or over the
     links where both are in one node.
     """
-    size = cache_bytes(g, g.model, 1.0, cached_tokens(g))
+    size = cache_bytes(g, g.model, 1.0, ceil(g.prompt_len / g.kv_block) * g.kv_block)
     gpus = g.tp * g.pp * g.attention_dp * (1.0 + g.prefill_ratio)
     inside = (gpus <= g.hardware.node) & (g.hardware.link > quantity(0.0 * one(g), "B/s"))
     wire = where(inside, g.hardware.link, maximum(g.hardware.nic, quantity(one(g), "B/s")))
     return size / (wire * g.efficiency.link)
 
 
-def _prefill_bound(g: Given, requests: Any, whole: Any) -> Any:
-    """Requests (1/s) that decoding sustains, no more than prefill instances of their own deliver."""
-    delivered = BUSY * g.prefill_ratio / whole
-    return where(g.disaggregated, minimum(requests, delivered), requests)
-
-
-def _goodput(g: Given, capacity: Any, step: tuple[Any, Any], whole: Any, mixed: Any) -> Any:
+def _goodput(g: Given, capacity: Any, line: _Line, prompts: _Prompts, transfer: Any) -> Any:
     """The highest rate (1/s) at which mean TPOT and TTFT are within their limits and the batch suffices.
 
-    TPOT: first + slope (k - 1) = limit (1 - rate x prefill) with k = rate x output x limit. TTFT: the wait of M/G/1 that the
-    prefill itself, and the decode steps between its chunks (``mixed``, at the full batch), leave.
+    TPOT: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x output x limit; of less than one sequence, first =
+    limit (1 - rate x shared). TTFT: the wait of M/G/1 that the prefill itself, and the decode steps between its chunks, leave;
+    those steps are taken at the rate that TPOT allows, which is no less, so that the limit holds.
     """
-    first, slope = step
-    instances = where(g.disaggregated, g.prefill_ratio, 1.0)
-    shared = where(g.disaggregated, seconds_zero(g), whole)
-    by_tpot = (g.max_tpot - first + slope) / (g.max_tpot * (slope * g.output_len + shared))
-    left = maximum(
-        g.max_ttft - whole - mixed - where(g.disaggregated, _transfer(g), seconds_zero(g)), seconds_zero(g)
-    )
-    spread = 0.5 * (1.0 + g.prompt_cv * g.prompt_cv)
-    by_ttft = instances * left / (left + spread * whole) / whole
+    limit = g.max_tpot
+    least = quantity(1e-12 * one(g), "s")
+    lost = maximum(line.slope * line.output + prompts.shared, least)
+    several = (limit - line.first + line.slope) / (limit * lost)
+    alone = (limit - line.first) / (limit * maximum(prompts.shared, least))
     none = 0.0 * capacity
-    return maximum(minimum(minimum(capacity, by_tpot), by_ttft), none)
+    most = maximum(minimum(minimum(several, alone), capacity), none)
+    running = minimum(line.running(most, prompts.shared), g.batch)
+    service = _service(g, prompts, line, running)
+    left = g.max_ttft - prompts.whole - _between(prompts, line, running) - transfer
+    left = maximum(left, seconds_zero(g))
+    by_ttft = prompts.lines * left / (left + prompts.spread * service) / service
+    return minimum(most, by_ttft)

@@ -145,18 +145,17 @@ def _experts(g: Given, rows: Any) -> Work:
 
 
 def _cores(g: Given, sequences: Any, queries: Any, past: Any) -> Work:
-    """Attention of all layers; in a window, older keys are neither kept nor read."""
+    """Attention of all layers; in a window, older keys are neither kept nor read.
+
+    Of the new tokens, the first ``near`` see all keys before them, and the others a window of them.
+    """
     m = g.model
     whole = attention(g, sequences, queries, past + (queries + 1.0) / 2.0, past + queries)
     window = where(m.window > 0, m.window, 1e9)
-    near = attention(
-        g,
-        sequences,
-        queries,
-        minimum(past + (queries + 1.0) / 2.0, window),
-        minimum(past + queries, window + queries),
-    )
-    return whole.times(m.layers - m.window_layers) + near.times(m.window_layers)
+    near = minimum(maximum(window - past, 0.0), queries)
+    keys = (near * (past + (near + 1.0) / 2.0) + (queries - near) * window) / queries
+    kept = attention(g, sequences, queries, keys, minimum(past + queries, window + queries))
+    return whole.times(m.layers - m.window_layers) + kept.times(m.window_layers)
 
 
 def _head(g: Given, rows: Any) -> Work:
@@ -169,26 +168,47 @@ def _head(g: Given, rows: Any) -> Work:
 
 
 def _communication(g: Given, rows: Any) -> Any:
-    """Seconds that ranks exchange activations: two all-reduces a layer for TP, dispatch and combine for EP, and one
-    send at each stage boundary.
+    """Seconds that ranks exchange activations: two all-reduces a layer for TP, for each layer of experts what
+    :func:`_exchanged` says, and one send at each stage boundary.
     """
     m, e = g.model, g.efficiency
     size = quantity(rows * m.hidden * ACTIVATION_BYTES, "B")
-    link = maximum(g.hardware.link * e.link, quantity(one(g), "B/s"))
+    link, nic = _wires(g)
     share = 2.0 * (g.tp - 1.0) / g.tp
     reduced = (
         2.0
         * m.layers
         * where(g.tp > 1.0, share * size / link + e.link_latency * _hops(g.tp), seconds_zero(g))
     )
-    away = (g.ep - 1.0) / g.ep
-    sent = (
-        2.0
-        * m.moe_layers
-        * where(g.ep > g.tp, away * m.top_k * size / link + e.link_latency * _hops(g.ep), seconds_zero(g))
-    )
-    handed = (g.pp - 1.0) * (size / link + e.link_latency)
-    return reduced + sent + where(g.pp > 1.0, handed, seconds_zero(g))
+    wire = where(g.tp * g.attention_dp * g.pp > maximum(g.hardware.node, 1.0), nic, link)
+    handed = (g.pp - 1.0) * (size / wire + e.link_latency)
+    return reduced + _exchanged(g, size) + where(g.pp > 1.0, handed, seconds_zero(g))
+
+
+def _wires(g: Given) -> tuple[Any, Any]:
+    """Bandwidth of the links in a node and of a GPU's network card, as far as messages reach it."""
+    least, share = quantity(one(g), "B/s"), g.efficiency.link
+    return maximum(g.hardware.link * share, least), maximum(g.hardware.nic * share, least)
+
+
+def _exchanged(g: Given, size: Any) -> Any:
+    """Seconds in which tokens (``size`` B on a rank) reach their experts and return, where ranks have tokens of their own.
+
+    With EP each token is sent to ``top_k`` experts; to other nodes no more than ``group_limit`` times, once for each that
+    its router may choose (DeepSeek-V3, 2412.19437, section 3.2). Without, every rank has a part of all experts, gathers
+    the tokens of all others and gives back its sums.
+    """
+    m = g.model
+    link, nic = _wires(g)
+    ranks = where(g.ep > 1.0, g.ep, g.attention_dp)
+    outside = maximum(1.0 - maximum(g.hardware.node, 1.0) / (g.tp * g.attention_dp), 0.0)
+    inside = (ranks - 1.0) / ranks - outside
+    far = where(m.group_limit > 0, minimum(m.group_limit, m.top_k), m.top_k)
+    copies, remote = where(g.ep > 1.0, m.top_k, ranks), where(g.ep > 1.0, far, ranks)
+    across = where(outside > 0.0, remote * outside * size / nic, seconds_zero(g))
+    once = copies * inside * size / link + across + g.efficiency.link_latency * _hops(ranks)
+    apart = (g.attention_dp > 1.0) & (m.experts > 0)
+    return 2.0 * m.moe_layers * where(apart, once, seconds_zero(g))
 
 
 def _hops(ranks: Any) -> Any:
