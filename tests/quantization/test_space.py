@@ -140,3 +140,16 @@ def test_fewer_bits_are_read_sooner_and_eight_bit_products_prefill_sooner() -> N
     assert eight.design["activation_bits"] == 8
     assert eight.metrics["prefill_latency"] < plain.metrics["prefill_latency"]  # type: ignore[operator]
     assert eight.metrics["decode_latency"] < plain.metrics["decode_latency"]  # type: ignore[operator]
+
+
+def test_a_model_that_does_not_fit_is_given_more_gpus() -> None:
+    at = {"model": "llama-3-70b", "evidence": "smoothquant-readme", "hardware": "l4"}
+    result = dse.search(dse.load("quantization", at))
+    assert not result.front
+    assert result.nearest_miss is not None
+    fitting = dse.search(dse.load("quantization", at | {"tp": "4"}))  # 73 GB in eight bits over 24 GB each
+    assert {point.design["method"] for point in fitting.front} == {"smoothquant"}
+    assert (
+        why(design("smoothquant", 8, activations=8), **at, tp="3")
+        == "TP 3 does not divide 64 attention heads"
+    )
