@@ -1,10 +1,10 @@
-"""The training space: how fast its cost model evaluates legal plans, and whole searches for the best plan.
+"""Training and serving: how fast training's cost model evaluates legal plans, and whole searches for the best plans.
 
 python -m tests.bench.plans --runs 3
 
 The rate is of one core, in NumPy, over the first three million legal plans of Llama-3.1-405B on 16,384 H100, of any framework
-and of Megatron's alone, which have less in common. A search is the command, from nothing to the printed plan; it proves its
-optimum and counts what ties within the model's error.
+and of Megatron's alone, which have less in common. A search is the command, from nothing to the printed plan or front; it proves
+its optimum and counts what ties within the model's error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ GPT3 = {
     "global_batch": "1536",
     "seq_len": "2048",
 }
-RATE, SEARCH = 1e6, 10.0
+SERVING = {"model": "llama-3.1-70b", "hardware": "h100-sxm", "max_ttft": "1 s", "max_tpot": "40 ms"}
+RATE = 1e6
+SEARCHES = (
+    ("training", "Llama-3.1-405B on 16,384 H100", LLAMA, 10.0),
+    ("training", "GPT-3 175B on 1,024 A100", GPT3, 10.0),
+    ("serving", "Llama-3.1-70B on up to 8 H100", SERVING, 5.0),
+)
 BLOCK = 2**16
 MOST = 3_000_000
 
@@ -75,15 +81,14 @@ def lines(options: Options) -> Iterator[Line]:
             runs=len(found),
             note=f"{plans:,} legal plans",
         )
-    for name, inputs in (("Llama-3.1-405B on 16,384 H100", LLAMA), ("GPT-3 175B on 1,024 A100", GPT3)):
-        command = [*dse_command(), "search", "training"]
+    for space, name, inputs, bar in SEARCHES:
+        command = [*dse_command(), "search", space]
         for key, value in inputs.items():
             command += ["--set", f"{key}={value}"]
         times = [seconds(command) for _ in range(options.times(3))]
         cpu = min(spent for _, spent in times)
-        yield timed(
-            f"dse search training, {name}", [wall for wall, _ in times], SEARCH, note=f"CPU {cpu:.1f} s"
-        )
+        walls = [wall for wall, _ in times]
+        yield timed(f"dse search {space}, {name}", walls, bar, note=f"CPU {cpu:.1f} s")
 
 
 if __name__ == "__main__":
