@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dse.evaluation import BulkEvaluator
+from dse.evaluation.gates import rows_told, told_despite, told_violations
 from dse.evaluation.verdict import spread
 from dse.problem import Constraint, Problem, shown
 from dse.study.result import FrontPoint, Kept, Miss
@@ -121,6 +122,9 @@ class Deck:
         pairs = zip(problem.dimensions, digits, strict=True)
         design = tuple("-" if d.interval is not None else clean(d.label(digit)) for d, digit in pairs)
         values = {o.name: float(kept.objectives[row, at]) for at, o in enumerate(problem.objectives)}
+        told = rows_told(problem, kept.violations[[row]])
+        if told is not None and not told[0]:
+            values = {name: value for name, value in values.items() if name in told_despite(problem)}
         metrics = tuple(value_text(values.get(name), metric.unit) for name, metric in problem.metrics.items())
         return self._add((id(kept), row), Card("", design, metrics, self._verdict(kept, row)))
 
@@ -128,7 +132,8 @@ class Deck:
         if kept.feasible[row]:
             return "feasible"
         names = [constraint.name for constraint in self.problem.constraints]
-        return missing(self.problem, dict(zip(names, kept.violations[row].tolist(), strict=True)))
+        told = told_violations(self.problem, kept.violations[row].tolist())
+        return missing(self.problem, {name: by or 0.0 for name, by in zip(names, told, strict=True)})
 
     def _metrics(self, kept: Kept, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> dict[str, list[str]]:
         """The texts of every metric for these rows; a measured metric is known if it is an objective."""
@@ -137,6 +142,7 @@ class Deck:
         free = {n: m.node for n, m in problem.metrics.items() if not measures(problem, m.node)}
         evaluator = BulkEvaluator(problem, free.values())
         found = evaluator.evaluate({name: kept.digits[rows, at] for at, name in enumerate(problem.names)})
+        told, despite = rows_told(problem, kept.violations[rows]), told_despite(problem)
         texts: dict[str, list[str]] = {}
         for name, metric in problem.metrics.items():
             if name in objectives:
@@ -148,5 +154,7 @@ class Deck:
                     column = [None if bad else value for value, bad in zip(column, undefined, strict=True)]
             else:
                 column = [None] * len(rows)
+            if told is not None and name not in despite:
+                column = [value if whole else None for value, whole in zip(column, told, strict=True)]
             texts[name] = [value_text(value, metric.unit) for value in column]
         return texts

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dse.errors import InputError, nearest
 from dse.evaluation import BulkEvaluator, evaluate_nodes
+from dse.evaluation.gates import rows_told, told_despite
 from dse.evaluation.verdict import spread
 from dse.problem import Constraint, Problem
 from dse.study.result import FrontPoint, Kept, Miss
@@ -40,11 +41,18 @@ class Quantity:
     node: int = -1
 
     def of_kept(self, problem: Problem, kept: Kept) -> Floats:
-        """The value of every kept design, shape (n,), in the unit that is printed; NaN where there is none.
+        """The value of every kept design, shape (n,), in the unit that is printed; NaN where there is none or none is told.
 
         Raises:
             InputError: the metric is measured, so its value is not among what is kept.
         """
+        if self.kind == "index" or self.name in told_despite(problem):
+            return self._of_kept(problem, kept)
+        told = rows_told(problem, kept.violations)
+        values = self._of_kept(problem, kept)
+        return values if told is None else np.where(told, values, math.nan)
+
+    def _of_kept(self, problem: Problem, kept: Kept) -> Floats:
         count = len(kept.feasible)
         if self.kind == "objective":
             return scaled(kept.objectives[:, self.at], self.unit)
@@ -68,7 +76,9 @@ class Quantity:
                 return math.nan
             return float(point.index) if problem.size <= _EXACT else point.index / problem.size
         if self.kind == "violation":
-            value: object = point.violations.get(self.name, 0.0) if isinstance(point, Miss) else 0.0
+            broken = point.violations if isinstance(point, Miss) else {}
+            hidden = self.name not in broken and not told_despite(problem).isdisjoint(broken)
+            value: object = None if hidden else broken.get(self.name, 0.0)
         else:
             value = point.metrics.get(self.name)
             if value is None and isinstance(point, FrontPoint):

@@ -63,7 +63,8 @@ def describe(problem: Problem, legal: Mapping[str, int]) -> dict[str, Any]:
         ],
         "objectives": [_part(o.name, o.direction) for o in problem.objectives],
         "constraints": [
-            {**_part(c.name, c.text), "because": _template(problem, c.because)} for c in problem.constraints
+            {**_part(c.name, c.text, first=c.first), "because": _template(problem, c.because)}
+            for c in problem.constraints
         ],
         "teams": [_part(name, _team(problem, team), team.about) for name, team in problem.teams.items()],
     }
@@ -197,7 +198,7 @@ def _no_note(part: Mapping[str, Any]) -> str:
 
 
 def _because_note(part: Mapping[str, Any]) -> str:
-    return ""
+    return "  comes first" if "first" in part else ""
 
 
 def _unit_note(part: Mapping[str, Any]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dse.cli.breakdown import breakdown_lines
 from dse.cli.text import count, paragraph, plural
 from dse.evaluation import evaluate_nodes
 from dse.evaluation.sentence import broken_whatever_the_design, general_sentence, sentence
 from dse.problem import Constraint, Problem, shown
+from dse.study.breakdown import breakdowns
 from dse.study.result import Miss, Relaxation, Result, design_text
 from dse.units import format_value
 
@@ -97,6 +99,8 @@ def failure_lines(
     else:
         lines += paragraph(f"nearest miss{far}: {miss_text(result, miss)}", indent=indent)
         lines += paragraph(design_text(problem, miss.design), indent=indent + 2)
+        if any(c.first and c.name in miss.violations for c in problem.constraints):
+            lines += breakdown_lines(problem, breakdowns(problem, miss.metrics), indent=indent + 2)
     if result.relaxations:
         lines += paragraph(f"smallest relaxations{far}, each of which is enough:", indent=indent)
     for relaxation in result.relaxations:
@@ -163,10 +167,9 @@ def _no_legal(result: Result) -> list[str]:
     if account.outside == account.total:
         return ["the team may choose no design"]
     if broken := broken_whatever_the_design(problem):
-        return [
-            f"the inputs rule out every design: {general_sentence(problem, rule.because) or rule.name}"
-            for rule in broken
-        ]
+        alone = [rule for rule in broken if not problem.graph[rule.check].support]
+        who = "the inputs rule out every design" if alone else "every design breaks a rule"
+        return [f"{who}: {general_sentence(problem, rule.because) or rule.name}" for rule in alone or broken]
     whose = " of the team" if account.outside else ""
     split = sorted(account.illegal_by.items(), key=lambda item: -item[1])
     shares = [f"{name} rejects {count(number)}" for name, number in split if number]

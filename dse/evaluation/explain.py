@@ -6,10 +6,11 @@ values. A step that is used twice is the same object in both places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from dse.evaluation.gates import broken_first, told_of
 from dse.evaluation.scalar import Scalar, evaluate_nodes
 from dse.evaluation.sentence import sentence, shown_value
 from dse.evaluation.verdict import State, Verdict, judge
@@ -75,7 +76,7 @@ class Explanation:
     """Everything about one design.
 
     ``verdict`` is None while it waits for a measurement, of the metrics in ``unmeasured``. An illegal design has
-    ``broken`` rules and nothing else. ``metrics`` are the cost trees; ``lets`` those that had no part in
+    ``broken`` rules and nothing else, one that breaks a constraint that comes first its metrics alone. ``metrics`` are the cost trees; ``lets`` those that had no part in
     them.
     """
 
@@ -115,6 +116,9 @@ def explain(problem: Problem, design: Design, measured: Mapping[str, float] | No
     waiting = [
         name for name in lacking if any(name in problem.graph.leaves(node, "measured") for node in needed)
     ]
+    first = broken_first(problem, design, given)
+    if first and not waiting:
+        return _told(tree, first, index, judge(problem, design, given))
     metrics = tuple(tree.named("metric", metric.name, metric.node) for metric in problem.metrics.values())
     shown_lets = {step.name for step in _all_steps(metrics) if step.kind == "let"}
     lets = tuple(
@@ -129,6 +133,23 @@ def explain(problem: Problem, design: Design, measured: Mapping[str, float] | No
         tuple(tree.margin(constraint) for constraint in problem.constraints),
         unmeasured=tuple(waiting),
     )
+
+
+def _told(tree: _Tree, first: Collection[str], index: int | None, verdict: Verdict) -> Explanation:
+    """What is told of a design that breaks constraints that come first: these, and what they compare."""
+    problem = tree.problem
+    told = told_of(problem, first, dict.fromkeys(problem.metrics, True))
+    known: dict[int, Step] = {}
+
+    def pruned(step: Step) -> Step:
+        if id(step) not in known:
+            parts = tuple(pruned(part) for part in step.parts if part.kind != "metric" or told[part.name])
+            known[id(step)] = replace(step, parts=parts)
+        return known[id(step)]
+
+    metrics = (tree.named("metric", m.name, m.node) for m in problem.metrics.values() if told[m.name])
+    margins = tuple(tree.margin(c) for c in problem.constraints if c.name in first)
+    return Explanation(tree.design, index, verdict, tuple(map(pruned, [*metrics])), (), margins)
 
 
 class _Open:

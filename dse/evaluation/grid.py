@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dse.evaluation.blocks import count_of
 from dse.evaluation.bulk import Array, Bulk
 from dse.evaluation.tape import Tape
-from dse.evaluation.verdict import Judge, Outcomes, violations_of
+from dse.evaluation.verdict import Judge, Outcomes, violations_of, weighed
 from dse.problem import Bound
 
 __all__ = ["Grid", "Rows"]
@@ -128,14 +128,14 @@ class Grid:
         return self.tape.axes.get(name), self.tape.inner[name]
 
     def nearness(self) -> Array:
-        """By how much designs miss: the sum of violation / abs(bound); means nothing where designs failed."""
+        """By how much designs miss: the ``nearness`` of their verdicts; means nothing where designs failed."""
         found: Array = np.zeros(())
         with np.errstate(all="ignore"):
             for constraint in self.problem.constraints:
                 bound = constraint.bound
                 sides = {node: self.tape[node] for node in (bound.lhs, bound.rhs)}
                 violation, scale = violations_of(bound, sides)
-                found = found + violation / scale
+                found = found + weighed(constraint, violation, scale)
         return found
 
     # -- designs one by one -----------------------------------------------------------------------

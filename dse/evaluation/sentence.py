@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import product
 
 from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
 from dse.expressions import Value, format_typed
@@ -10,6 +12,9 @@ from dse.problem import Problem, Rule, Template
 from dse.units import Unit, format_value
 
 __all__ = ["broken_whatever_the_design", "declared_unit", "general_sentence", "sentence", "shown_value"]
+
+_COMBINATIONS = 1_000
+"""Combinations of values that are tried."""
 
 
 def declared_unit(problem: Problem, node: int) -> Unit | None:
@@ -53,13 +58,14 @@ def sentence(
 
 
 def general_sentence(problem: Problem, template: Template) -> str:
-    """A rule's ``because`` for all designs: what depends on none is filled in, the rest stays in braces."""
+    """A rule's ``because`` for all designs: what is the same for all is filled in, the rest stays in braces."""
+    only = {d.name: d.values[0] for d in problem.dimensions if len(d.values) == 1}
     names = {node: name for name, node in problem.lets.items()}
 
     def text(node: int) -> str:
         found = problem.graph[node]
-        if not found.support and not problem.graph.leaves(node, "measured"):
-            return shown_value(problem, node, evaluate_nodes(problem, {}, [node])[node])
+        if found.support <= only.keys() and not problem.graph.leaves(node, "measured"):
+            return shown_value(problem, node, evaluate_nodes(problem, only, [node])[node])
         column = ".".join(map(str, found.data)) if found.op == "cell" else "..."
         return f"{{{found.data if found.op == 'dimension' else names.get(node, column)}}}"
 
@@ -67,6 +73,20 @@ def general_sentence(problem: Problem, template: Template) -> str:
 
 
 def broken_whatever_the_design(problem: Problem) -> list[Rule]:
-    """The rules that the inputs alone break, so that no design is legal."""
-    alone = [rule for rule in problem.rules if not problem.graph[rule.check].support]
-    return [rule for rule in alone if evaluate_nodes(problem, {}, [rule.check])[rule.check] is not True]
+    """The rules that no design meets, those first that the inputs alone break.
+
+    Whether a rule is one is found out where few combinations of the dimensions that it reads are to be tried.
+    """
+    found = [rule for rule in problem.rules if _never_met(problem, rule.check)]
+    return sorted(found, key=lambda rule: len(problem.graph[rule.check].support))
+
+
+def _never_met(problem: Problem, check: int) -> bool:
+    read = [d for d in problem.dimensions if d.name in problem.graph[check].support]
+    if any(d.interval is not None for d in read) or math.prod(len(d.values) for d in read) > _COMBINATIONS:
+        return False
+    designs = (
+        dict(zip((d.name for d in read), values, strict=True))
+        for values in product(*(d.values for d in read))
+    )
+    return not any(evaluate_nodes(problem, design, [check])[check] is True for design in designs)

@@ -19,13 +19,15 @@ from dse.evaluation.bulk import Bulk, BulkEvaluator, Digits
 from dse.evaluation.scalar import Scalar, Undefined, evaluate_nodes
 from dse.evaluation.sentence import sentence
 from dse.expressions import Value
-from dse.problem import Bound, Problem, Rule, Team
+from dse.problem import Bound, Constraint, Problem, Rule, Team
 
 __all__ = [
+    "GATE",
     "Judge",
     "Outcomes",
     "State",
     "Verdict",
+    "weighed",
     "bound_broken",
     "broken_rule",
     "check_enumerable",
@@ -34,8 +36,12 @@ __all__ = [
     "judge",
     "member",
     "spread",
+    "share_of",
     "violations_of",
 ]
+
+GATE = 2.0**40
+"""What a broken constraint that comes first weighs in the nearness of a design: more than all that others may add."""
 
 TINY = math.ulp(0.0)
 """The violation of a strict bound that is met with equality: positive, as every violation is."""
@@ -56,7 +62,7 @@ class Verdict:
 
     ``objectives`` are in base units and as declared (not negated); ``violations`` are per constraint in base
     units, 0.0 where it holds; ``infinite`` names the objectives at their worst infinity; ``nearness`` is the sum
-    of violation / abs(bound). Of an illegal or failed design there is only ``reason``.
+    of violation / abs(bound), where one that comes first is one more and times :data:`GATE`. Of an illegal or failed design there is only ``reason``.
     """
 
     state: State
@@ -125,7 +131,8 @@ def judge(
                 return Verdict(State.FAILED, failure)
         violation, scale = _violation(bound, values)
         violations.append(violation)
-        nearness += violation / scale
+        share = violation / scale
+        nearness += (share + 1.0) * GATE if constraint.first and violation > 0.0 else share
     met = not infinite and not any(violations)
     return Verdict(
         State.FEASIBLE if met else State.INFEASIBLE,
@@ -142,6 +149,14 @@ def _failure(name: str, value: Scalar) -> str:
     if isinstance(value, Undefined):
         return value.reason if value.missing else f"{name} is undefined: {value.reason}"
     return f"{name} is NaN" if isinstance(value, float) and value != value else ""
+
+
+def share_of(bound: Bound, values: Mapping[int, Scalar]) -> float | None:
+    """Violation / abs(bound) of one design; None where the bound holds, or a side has no value."""
+    if any(_failure("", values[side]) for side in (bound.lhs, bound.rhs)):
+        return None
+    violation, scale = _violation(bound, values)
+    return violation / scale if violation > 0.0 else None
 
 
 def _violation(bound: Bound, values: Mapping[int, Scalar]) -> tuple[float, float]:
@@ -166,7 +181,7 @@ class Outcomes(NamedTuple):
 
     ``objectives`` (n, k) are minimized (maximized ones negated), in base units, and mean nothing where ``failed``;
     ``violations`` (n, c) in base units; ``infinite`` (n, k) is where an objective is at its worst infinity;
-    ``nearness`` (n,) the sum of violation / abs(bound).
+    ``nearness`` (n,) as of a :class:`Verdict`.
     """
 
     objectives: NDArray[np.float64]
@@ -210,7 +225,7 @@ class Judge:
             for at, constraint in enumerate(problem.constraints):
                 violation, scale = violations_of(constraint.bound, values)
                 violations[:, at] = violation
-                nearness += violation / scale
+                nearness += weighed(constraint, violation, scale)
         failed |= np.isneginf(objectives).any(axis=1)
         infinite = np.isposinf(objectives)
         feasible = ~failed & ~infinite.any(axis=1) & ~(violations > 0.0).any(axis=1)
@@ -279,6 +294,14 @@ def violations_of(
     excess = lhs - rhs if bound.op in ("<=", "<") else rhs - lhs
     holds = {"<=": np.less_equal, "<": np.less, ">=": np.greater_equal, ">": np.greater}[bound.op](lhs, rhs)
     return np.where(holds, 0.0, np.where(excess > 0.0, excess, TINY)), scale
+
+
+def weighed(
+    constraint: Constraint, violation: NDArray[np.float64], scale: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    """What violations of a constraint add to the nearness of designs."""
+    share: NDArray[np.float64] = violation / scale
+    return np.where(violation > 0.0, (share + 1.0) * GATE, share) if constraint.first else share
 
 
 def check_enumerable(problem: Problem) -> None:

@@ -168,7 +168,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A bound on a metric. Its violation is in ``unit``; ``metric`` is the metric bounded, when it is one."""
+    """A bound on a metric. Its violation is in ``unit``; ``metric`` is the metric bounded, when it is one.
+
+    Of a design that breaks one that comes ``first``, nothing else is told, and any that meets it is a nearer miss.
+    """
 
     name: str
     bound: Bound
@@ -177,6 +180,7 @@ class Constraint:
     because: Template = Template()
     metric: str | None = None
     location: Location = Location()
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,8 @@ class Problem:
             for m in self.metrics.values()
             if m.parts or m.record
         ]
+        if first := [c.name for c in self.constraints if c.first]:
+            parts.append(first)
         if remarks or self.errors:
             parts += [remarks, sorted(self.errors.items())]
         for part in parts:

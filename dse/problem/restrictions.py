@@ -221,6 +221,7 @@ def _condition_constraint(
         because,
         metric,
         building.declaration.locate(path),
+        declared.first,
     )
 
 

@@ -261,10 +261,14 @@ class MetricDecl(_Model):
 
 
 class ConstraintDecl(_Model):
-    """A bound that is not of the form metric: bound."""
+    """A bound that is not of the form metric: bound.
+
+    Of a design that breaks one that comes ``first``, nothing else is told, and any that meets it is nearer.
+    """
 
     check: Condition = Field(description="the comparison that a feasible design meets")
     because: str = ""
+    first: bool = False
 
 
 def _short_or_mapping(value: object) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import Undefined, evaluate_nodes, judge
+from dse.evaluation.gates import broken_first, told_of, told_together, told_violations
 from dse.evaluation.hull import Hull
 from dse.problem import Design, Problem, Team
 from dse.study.accounting import Accounting, Funnel, FunnelLine
@@ -43,7 +44,10 @@ def exact_result(
 def design_metrics(
     problem: Problem, design: Design, measured: Mapping[str, float] | None = None
 ) -> dict[str, float | bool | str | None]:
-    """Every metric of a design in base units, by the scalar reference; None where it is undefined."""
+    """Every metric of a legal design in base units, by the scalar reference; None where it is undefined.
+
+    Of one that breaks a constraint that comes first, only what that compares.
+    """
     known = {name: m for name, m in problem.metrics.items() if not _unknown(problem, m.node, measured or {})}
     values = evaluate_nodes(problem, design, [metric.node for metric in known.values()], measured)
     metrics: dict[str, float | bool | str | None] = dict.fromkeys(problem.metrics)
@@ -52,7 +56,8 @@ def design_metrics(
         metrics[name] = (
             value + 0.0 if isinstance(value, float) else None if isinstance(value, Undefined) else str(value)
         )
-    return metrics
+    broken = broken_first(problem, design, measured)
+    return told_of(problem, broken, metrics) if broken else metrics
 
 
 def _unknown(problem: Problem, node: int, measured: Mapping[str, float]) -> bool:
@@ -77,14 +82,15 @@ def funnel_of(problem: Problem, tally: Tally, *, exact: bool) -> Funnel:
 def miss_of(
     problem: Problem, index: int | None, design: Design, measured: Mapping[str, float] | None = None
 ) -> Miss:
-    """By how much a design misses its constraints."""
+    """By how much a design misses its constraints; of those that come first by how much alone, if it misses one."""
     verdict = judge(problem, design, measured)
+    told = told_violations(problem, verdict.violations)
     violations = {
-        c.name: violation
-        for c, violation in zip(problem.constraints, verdict.violations, strict=True)
-        if violation > 0.0
+        c.name: by for c, by in zip(problem.constraints, told, strict=True) if by is not None and by > 0.0
     }
-    return Miss(index, design, violations, design_metrics(problem, design, measured), verdict.nearness)
+    first = broken_first(problem, design, measured)
+    nearness = sum(first.values()) if first else verdict.nearness
+    return Miss(index, design, violations, design_metrics(problem, design, measured), nearness)
 
 
 def traits_of(problem: Problem, present: list[NDArray[np.bool_]]) -> tuple[Trait, ...]:
@@ -170,6 +176,8 @@ class _Reader:
         found = []
         for mask, (_, position) in sorted(self.tally.relaxed.items(), key=lambda item: (item[1], item[0])):
             chosen = tuple(name for at, name in enumerate(names) if mask >> at & 1)
+            if not told_together(self.problem, chosen):
+                continue
             found.append(Relaxation(chosen, self._miss(position)))
         return tuple(found)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.evaluation.gates import rows_told, told_violations
 from dse.problem import Design, Problem
 from dse.study.files import csv_columns, csv_text, write_atomic
 from dse.study.points import indices
@@ -56,26 +57,31 @@ def trial_rows(problem: Problem, trials: Iterable[Trial]) -> Iterable[dict[str, 
             value = trial.metrics.get(name)
             row[column] = from_base(value, metric.unit) if type(value) is float else value
         if trial.violations:
-            row |= _violation_values(problem, trial.violations)
+            row |= _violation_values(problem, told_violations(problem, trial.violations))
         yield row
 
 
 def design_table(problem: Problem, kept: Kept) -> dict[str, list[Any]]:
-    """Kept designs, column by column: objectives and violations in their declared units, None where a design failed."""
+    """Kept designs, column by column: objectives and violations in their declared units, None where a design failed.
+
+    Of designs that break a constraint that comes first, the violations of those that do, and nothing else.
+    """
     states = np.where(kept.failed, "FAILED", np.where(kept.feasible, "COMPLETE", "INFEASIBLE"))
     table: dict[str, list[Any]] = {"state": states.tolist(), "index": indices(problem, kept.digits)}
     for at, dimension in enumerate(problem.dimensions):
         shown_as, values = _in_unit(dimension.unit), dimension.values
         table[dimension.name] = [shown_as(values[digit]) for digit in kept.digits[:, at].tolist()]
-    failed = kept.failed.tolist()
+    told = rows_told(problem, kept.violations)
+    hidden = kept.failed if told is None else kept.failed | ~told
     units: list[Unit | None] = [o.unit for o in problem.objectives]
+    without = [hidden] * len(units) + [kept.failed if c.first else hidden for c in problem.constraints]
     numbers = [*zip(_objectives(problem), units, kept.objectives.T, strict=True)]
     numbers += zip(
         _violations(problem), [c.unit for c in problem.constraints], kept.violations.T, strict=True
     )
-    for column, unit, found in numbers:
+    for (column, unit, found), absent in zip(numbers, without, strict=True):
         shown_as = _in_unit(unit)
-        pairs = zip(found.tolist(), failed, strict=True)
+        pairs = zip(found.tolist(), absent.tolist(), strict=True)
         table[column] = [None if bad else shown_as(value) for value, bad in pairs]
     return table
 
@@ -118,6 +124,9 @@ def _violations(problem: Problem) -> list[str]:
     return names
 
 
-def _violation_values(problem: Problem, violations: Sequence[float]) -> dict[str, float]:
+def _violation_values(problem: Problem, violations: Sequence[float | None]) -> dict[str, float | None]:
     found = zip(_violations(problem), problem.constraints, violations, strict=True)
-    return {column: from_base(value, constraint.unit) for column, constraint, value in found}
+    return {
+        column: None if value is None else from_base(value, constraint.unit)
+        for column, constraint, value in found
+    }

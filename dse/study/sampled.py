@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dse.evaluation import Outcomes, judge
+from dse.evaluation.gates import told_together
 from dse.problem import Design, Problem, Team
 from dse.study.accounting import Accounting
 from dse.study.diagnosis import design_metrics, funnel_of, miss_of, traits_of
@@ -113,9 +114,13 @@ class _Trials:
     def _relaxations(self) -> tuple[Relaxation, ...]:
         names = [c.name for c in self.problem.constraints]
         found = sorted(self.tally.relaxed.items(), key=lambda item: (item[1], item[0]))
+        sets = [
+            (tuple(name for at, name in enumerate(names) if mask >> at & 1), at) for mask, (_, at) in found
+        ]
         return tuple(
-            Relaxation(tuple(name for at, name in enumerate(names) if mask >> at & 1), self._miss(position))
-            for mask, (_, position) in found
+            Relaxation(chosen, self._miss(position))
+            for chosen, position in sets
+            if told_together(self.problem, chosen)
         )
 
     def _accounting(self) -> Accounting:

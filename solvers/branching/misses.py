@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation.bounds import Frame
 from dse.evaluation.bounds.program import Program, Side
+from dse.evaluation.verdict import GATE
 from dse.problem import Bound
 from dse.study.solver import ExactSearch
 
@@ -42,6 +43,7 @@ class Misses:
         self.tree = plan.tree
         self.problem = search.problem
         self.bounds = [constraint.bound for constraint in self.problem.constraints]
+        self.first = [constraint.first for constraint in self.problem.constraints]
         sides = [side for bound in self.bounds for side in _sides(bound)]
         self.program = Program(self.problem, plan.boxes.grid, [sides], legal=True)
         self.nobody = Guard(np.empty((0, len(self.problem.objectives))))
@@ -122,10 +124,10 @@ class Misses:
         total = np.zeros(n)
         broken = np.zeros((len(self.bounds), n), dtype=np.bool_)
         with np.errstate(all="ignore"):
-            for at, bound in enumerate(self.bounds):
+            for at, (bound, first) in enumerate(zip(self.bounds, self.first, strict=True)):
                 values = [env[self.program.slot(side)].reshape(-1) for side in _sides(bound)]
                 least, must = _violation(bound, values)
-                total += least
+                total += np.where(must, (least + 1.0) * GATE, least) if first else least
                 broken[at] = must
         return total, broken
 

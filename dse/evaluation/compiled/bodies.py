@@ -8,6 +8,7 @@ from dse.evaluation.compiled.coder import Coder, double
 from dse.evaluation.compiled.demands import Condition, Demands, Requirement
 from dse.evaluation.compiled.looking import look
 from dse.evaluation.compiled.loops import Loops
+from dse.evaluation.verdict import GATE
 from dse.expressions import Kind
 
 __all__ = ["NOTHING_MORE", "SET_BITS", "SET_FACTOR", "Wanted", "count", "end_of", "miss", "search"]
@@ -297,7 +298,18 @@ def _leave(loops: Loops, level: int, condition: str, out: str) -> None:
 
 
 def _nearness(loops: Loops, requirement: Requirement, missed: str, end: int) -> str:
-    """Violation over the size of the bound, by the operations of the judge; 0 where it holds."""
+    """What a missed bound adds to the nearness, by the operations of the judge; 0 where it holds."""
+    share = _share(loops, requirement, missed, end)
+    if not requirement.first:
+        return share
+    coder = loops.coder
+    more = coder.put(end, f"fadd double {share}, {double(1.0)}")
+    weighed = coder.put(end, f"fmul double {more}, {double(GATE)}")
+    return coder.put(end, f"select i1 {missed}, double {weighed}, double {double(0.0)}")
+
+
+def _share(loops: Loops, requirement: Requirement, missed: str, end: int) -> str:
+    """Violation over the size of the bound; 0 where it holds."""
     coder, bound = loops.coder, requirement.bound
     assert bound is not None
     zero, one = double(0.0), double(1.0)

@@ -45,12 +45,16 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a feasible design meets; ``line`` is that of the funnel. Without a bound: objective ``node`` is finite."""
+    """What a feasible design meets; ``line`` is that of the funnel. Without a bound: objective ``node`` is finite.
+
+    ``first`` is that of the constraint.
+    """
 
     line: int
     support: int
     bound: Bound | None = None
     objective: int = -1
+    first: bool = False
 
 
 class Demands:
@@ -73,7 +77,8 @@ class Demands:
         for at, bound in enumerate(bounds):
             support = facts.supports[bound.lhs] | facts.supports[bound.rhs]
             if self._missable(bound):
-                self.requirements.append(Requirement(at, support, bound))
+                first = problem.constraints[at].first
+                self.requirements.append(Requirement(at, support, bound, first=first))
         for at, objective in enumerate(objectives):
             found = facts.ranges[objective.node]
             best, worst = (found.low, -found.high) if objective.sign > 0 else (-found.high, found.low)
