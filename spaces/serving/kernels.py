@@ -99,7 +99,9 @@ def _share(g: Given, rows: Any) -> Any:
     """
     a, e = g.activations, g.efficiency
     narrow = where(a.fp4 + a.fp8 + a.int8 > 0, e.narrow, 1.0)
-    tiles = ceil(rows / g.engine.tile) * g.engine.tile + e.gemm_half
+    # rows of an expert are a mean, and no whole number: only real tiles are rounded up
+    whole = where(g.engine.tile > 1.0, ceil(rows / g.engine.tile) * g.engine.tile, rows)
+    tiles = whole + e.gemm_half
     worked = where(rows <= g.engine.vector_rows, minimum(VECTOR * rows, tiles), tiles)
     return reached(e.gemm * narrow * g.engine.compute) * rows / worked
 
