@@ -18,6 +18,8 @@ from .step import Pass, forward_pass
 
 __all__ = ["Times", "decode", "prefill", "times"]
 
+HALVINGS = 10
+"""Halvings of the interval in which a rate is looked for: to a thousandth of it."""
 BUSY = 0.999
 """Most of an instance's time that requests may take before a queue has no end."""
 
@@ -86,15 +88,14 @@ def times(g: Given, rate: Any) -> Times:
         lines=g.attention_dp * where(g.disaggregated, g.prefill_ratio, 1.0),
         shared=(1.0 - apart) * whole / (g.pp * g.attention_dp),
         spread=0.5 * (1.0 + g.prompt_cv * g.prompt_cv),
-        between=chunks * (1.0 - apart) * yields,
+        chunks=chunks,
+        yields=(1.0 - apart) * yields,
     )
     line = _Line(first, slope, g.output_len)
     requests = g.batch / (g.output_len * last + g.batch * prompts.shared)
     capacity = minimum(requests, BUSY * prompts.lines / _service(g, prompts, line, g.batch))
     running = minimum(line.running(rate, prompts.shared), g.batch)
     loaded = line.token(running) / maximum(1.0 - rate * prompts.shared, 1.0 - BUSY)
-    service = _service(g, prompts, line, running)
-    used = minimum(rate * service / prompts.lines, BUSY)
     transfer = where(g.disaggregated, _transfer(g), seconds_zero(g))
     return Times(
         prefilling=one,
@@ -108,7 +109,7 @@ def times(g: Given, rate: Any) -> Times:
         tpot=last + g.batch * prompts.shared / g.output_len,
         running=running,
         loaded_tpot=loaded,
-        wait=prompts.spread * used * service / (1.0 - used),
+        wait=_wait(g, prompts, line, rate, running),
         between=_between(prompts, line, running),
         transfer=transfer,
         goodput=_goodput(g, capacity, line, prompts, transfer),
@@ -139,8 +140,8 @@ class _Line:
 class _Prompts:
     """Prefill as a queue sees it. ``whole`` (s) is one prompt's prefill and ``stage`` (s) what of it one pipeline stage does;
     ``lines`` prompts are served at once, each by a copy of the attention; ``shared`` (s) of each request decoding loses.
-    ``spread`` is half the second moment of a prompt's length over its squared mean. ``between`` steps' tokens of each running
-    sequence come between its chunks.
+    ``spread`` is half the second moment of a prompt's length over its squared mean. Its ``chunks`` alternate with decode steps
+    of ``yields`` tokens, 0 on instances of their own.
     """
 
     whole: Any
@@ -148,19 +149,33 @@ class _Prompts:
     lines: Any
     shared: Any
     spread: Any
-    between: Any
+    chunks: Any
+    yields: Any
+
+
+def _steps(prompts: _Prompts, line: _Line, running: Any, count: Any) -> Any:
+    """Seconds of ``count`` decode steps between chunks, as far as anything is decoded."""
+    return count * prompts.yields * line.token(running) * minimum(running, 1.0)
 
 
 def _between(prompts: _Prompts, line: _Line, running: Any) -> Any:
-    """Seconds of the decode steps that a prompt meets: the one in progress when it comes, and one before each further chunk,
-    as far as anything is decoded.
+    """Seconds of the decode steps that a prompt meets: half of the one in progress when it comes, and one before each
+    further chunk.
     """
-    return prompts.between * line.token(running) * minimum(running, 1.0)
+    return _steps(prompts, line, running, prompts.chunks - 0.5)
 
 
 def _service(g: Given, prompts: _Prompts, line: _Line, running: Any) -> Any:
     """Seconds until the next prompt of a line can begin: whole prompts go before decode steps, chunks alternate with them."""
-    return prompts.stage + where(g.chunk > 0.0, _between(prompts, line, running), seconds_zero(g))
+    met = _steps(prompts, line, running, prompts.chunks)
+    return prompts.stage + where(g.chunk > 0.0, met, seconds_zero(g))
+
+
+def _wait(g: Given, prompts: _Prompts, line: _Line, rate: Any, running: Any) -> Any:
+    """Mean seconds that a prompt waits for those before it: M/G/1, by Pollaczek and Khinchine (Kleinrock 1975, section 5.6)."""
+    service = _service(g, prompts, line, running)
+    used = minimum(rate * service / prompts.lines, BUSY)
+    return prompts.spread * used * service / (1.0 - used)
 
 
 def _tokens_per_step(g: Given) -> Any:
@@ -209,7 +224,7 @@ def _goodput(g: Given, capacity: Any, line: _Line, prompts: _Prompts, transfer: 
 
     TPOT: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x output x limit; of less than one sequence, first =
     limit (1 - rate x shared). TTFT: the wait of M/G/1 that the prefill itself, and the decode steps between its chunks, leave;
-    those steps are taken at the rate that TPOT allows, which is no less, so that the limit holds.
+    first with the steps of that rate, which are no shorter, and then closer by halving what lies between.
     """
     limit = g.max_tpot
     least = quantity(1e-12 * one(g), "s")
@@ -218,9 +233,19 @@ def _goodput(g: Given, capacity: Any, line: _Line, prompts: _Prompts, transfer: 
     alone = (limit - line.first) / (limit * maximum(prompts.shared, least))
     none = 0.0 * capacity
     most = maximum(minimum(minimum(several, alone), capacity), none)
-    running = minimum(line.running(most, prompts.shared), g.batch)
-    service = _service(g, prompts, line, running)
-    left = g.max_ttft - prompts.whole - _between(prompts, line, running) - transfer
-    left = maximum(left, seconds_zero(g))
-    by_ttft = prompts.lines * left / (left + prompts.spread * service) / service
-    return minimum(most, by_ttft)
+
+    def meets(rate: Any) -> tuple[Any, Any]:
+        running = minimum(line.running(rate, prompts.shared), g.batch)
+        spent = prompts.whole + transfer + _between(prompts, line, running)
+        return spent, running
+
+    spent, running = meets(most)
+    left, service = maximum(g.max_ttft - spent, seconds_zero(g)), _service(g, prompts, line, running)
+    low = minimum(prompts.lines * left / (left + prompts.spread * service) / service, most)
+    high = most
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        spent, running = meets(middle)
+        kept = spent + _wait(g, prompts, line, middle, running) <= g.max_ttft
+        low, high = where(kept, middle, low), where(kept, high, middle)
+    return low

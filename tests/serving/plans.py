@@ -48,7 +48,8 @@ def given(problem: Problem, **values: Any) -> Any:
 
 def metrics(problem: Problem, **values: Any) -> dict[str, Any]:
     """Every metric of a plan, from plain numbers."""
-    return cost.cost(efficiencies(problem), **_names(problem, values))
+    found: dict[str, Any] = cost.cost(efficiencies(problem), **_names(problem, values))
+    return found
 
 
 def _names(problem: Problem, values: dict[str, Any]) -> dict[str, Any]:
