@@ -6,14 +6,15 @@ squares). Shares move as logits; sizes, factors and seconds as logarithms.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fit", "Move", "Number", "decoded", "encoded", "minimized"]
+__all__ = ["Fit", "Move", "Number", "balanced", "cell", "decoded", "encoded", "minimized", "rounded"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -23,6 +24,7 @@ SMOOTH = 0.01
 NUDGE = 1e-4
 FARTHEST = 0.5
 """Most that a number moves in one step."""
+LITTLE = 2e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,28 @@ def decoded(fitted: Floats, numbers: Mapping[str, Number]) -> Floats:
     return np.where(shares, grown / (1.0 + grown), grown)
 
 
+def rounded(values: Floats, numbers: Mapping[str, Number]) -> dict[str, Any]:
+    """Values (names,) by name, to four digits."""
+    return {name: float(f"{value:.4g}") for name, value in zip(numbers, values.tolist(), strict=True)}
+
+
+def cell(value: float, number: Number) -> str:
+    """A value as tables of fitted numbers have it, to four digits; seconds in microseconds."""
+    return f"{value * 1e6:.4g} us" if number.seconds else f"{value:.4g}"
+
+
+def balanced(groups: Sequence[tuple[str, ...]]) -> Floats:
+    """Weights (n,) of runs, with mean 1: sources weigh alike, in each its groups alike, in each its runs alike.
+
+    Args:
+        groups: the group of each run, its source first.
+    """
+    sizes = Counter(groups)
+    of_source = Counter(group[0] for group in sizes)
+    raw = np.array([1.0 / (sizes[group] * of_source[group[0]]) for group in groups])
+    return raw / raw.mean() if len(raw) else raw
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """Unknowns that are nudged together to learn slopes: no run depends on two of ``nudged``. Each of ``columns`` (n,) is the
@@ -72,8 +96,16 @@ class Fit:
     moves: Sequence[Move]
 
 
-def minimized(fit: Fit, *, steps: int = 60) -> Floats:
-    """The unknowns at which the sum is least; deterministic."""
+def minimized(fit: Fit, *, steps: int = 60, patience: int = 4) -> Floats:
+    """The unknowns at which the sum is least; deterministic. Those that no run depends on stay at the centre.
+
+    Args:
+        fit: what is minimized.
+        steps: after so many it ends.
+        patience: it also ends after so many steps in a row that gain less than :data:`LITTLE` of the sum.
+    """
+    free = np.unique(np.concatenate([column for move in fit.moves for column in move.columns]))
+    strength = np.diag(fit.strength[free])
 
     def loss(found: Floats, errors: Floats) -> float:
         pull = 0.5 * float((fit.strength * (found - fit.centre) ** 2).sum())
@@ -83,13 +115,15 @@ def minimized(fit: Fit, *, steps: int = 60) -> Floats:
     errors = fit.errors(found)
     best = loss(found, errors)
     for _ in range(steps):
-        slopes = _slopes(fit, found, errors)
+        slopes = _slopes(fit, found, errors)[:, free]
         pull = fit.weights / np.sqrt(errors**2 + SMOOTH**2)
-        square = slopes.T @ (pull[:, None] * slopes) + np.diag(fit.strength)
-        downhill = -slopes.T @ (pull * errors) - fit.strength * (found - fit.centre)
+        # not a matrix product, whose threads wait for each other longer than so small a one takes
+        square = np.einsum("ri,rj->ij", slopes, pull[:, None] * slopes) + strength
+        downhill = -slopes.T @ (pull * errors) - (fit.strength * (found - fit.centre))[free]
         for _ in range(12):
             damped = square + damping * np.diag(np.diag(square))
-            trial = found + np.clip(np.linalg.solve(damped, downhill), -FARTHEST, FARTHEST)
+            trial = found.copy()
+            trial[free] += np.clip(np.linalg.solve(damped, downhill), -FARTHEST, FARTHEST)
             tried = fit.errors(trial)
             now = loss(trial, tried)
             if now < best:
@@ -97,9 +131,9 @@ def minimized(fit: Fit, *, steps: int = 60) -> Floats:
             damping *= 4.0
         else:
             break
-        still = still + 1 if best - now < 2e-4 * best else 0
+        still = still + 1 if best - now < LITTLE * best else 0
         found, errors, best, damping = trial, tried, now, damping / 3.0
-        if still >= 4:
+        if still >= patience:
             break
     return found
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.spaces.fitting import Fit, Move, Number, decoded, encoded, minimized
+from dse.spaces.fitting import Fit, Move, balanced, cell, decoded, encoded, minimized, rounded
 from dse.spaces.measured.namespace import Namespace
 
 from .cost import predicted_seconds
@@ -116,7 +116,7 @@ class _Task:
         spread = np.concatenate(
             [np.ravel(spreads), [SHARED[name] for name in ENGINE], np.tile(apart, len(engines))]
         )
-        weights = _weights(cases)
+        weights = balanced(cases.group)
         where = {one: at for at, one in enumerate(generations)}
         return cls(
             given.namespace(cases),
@@ -170,20 +170,6 @@ class _Task:
         return Fit(self.errors, self.weights, self.centre, self.strength, moves)
 
 
-def _weights(cases: Cases) -> Floats:
-    """Weights with mean 1: sources alike, in each its groups alike, in each its runs alike."""
-    sizes = {group: cases.group.count(group) for group in set(cases.group)}
-    groups: dict[str, int] = {}
-    for source, *_ in sizes:
-        groups[source] = groups.get(source, 0) + 1
-    raw = np.array([1.0 / (sizes[group] * groups[group[0]]) for group in cases.group])
-    return raw / raw.mean() if len(raw) else raw
-
-
-def _rounded(values: Floats, numbers: Mapping[str, Number]) -> dict[str, Any]:
-    return {name: float(f"{value:.4g}") for name, value in zip(numbers, values.tolist(), strict=True)}
-
-
 def _by_generation(task: _Task, found: Floats, expected: Mapping[str, Mapping[str, float]]) -> Columns:
     values, _ = task.values(found)
     present = sorted(set(task.generation.tolist()))
@@ -194,7 +180,7 @@ def _by_generation(task: _Task, found: Floats, expected: Mapping[str, Mapping[st
     for at, generation in enumerate(task.generations):
         own = expected.get(generation, {})
         mixed = np.array([centre[at, n] if name in own else pooled[n] for n, name in enumerate(GENERATION)])
-        table[generation] = _rounded(values[at] if at in present else mixed, GENERATION)
+        table[generation] = rounded(values[at] if at in present else mixed, GENERATION)
     return table
 
 
@@ -211,12 +197,8 @@ def _by_engine(task: _Task, found: Floats, given: Given) -> Columns:
         own = (values[task.engines.index(name)] if known else shared).copy()
         if facts["captures"]:
             own[launch] = shared[launch]
-        table[name] = {**facts, **_rounded(own, ENGINE)}
+        table[name] = {**facts, **rounded(own, ENGINE)}
     return table
-
-
-def _cell(value: float, number: Number) -> str:
-    return f"{value * 1e6:.4g} us" if number.seconds else f"{value:.4g}"
 
 
 def written(fitted: Mapping[str, Mapping[str, Any]]) -> str:
@@ -225,7 +207,7 @@ def written(fitted: Mapping[str, Mapping[str, Any]]) -> str:
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["generation", *GENERATION])
     for generation, cells in fitted.items():
-        out.writerow([generation, *(_cell(cells[name], number) for name, number in GENERATION.items())])
+        out.writerow([generation, *(cell(cells[name], number) for name, number in GENERATION.items())])
     return text.getvalue()
 
 
@@ -238,5 +220,5 @@ def written_engines(fitted: Mapping[str, Mapping[str, Any]]) -> str:
     out.writeheader()
     for row in rows:
         cells = fitted.get(row["engine"], fitted[DEFAULT])
-        out.writerow({**row, **{name: _cell(cells[name], number) for name, number in ENGINE.items()}})
+        out.writerow({**row, **{name: cell(cells[name], number) for name, number in ENGINE.items()}})
     return text.getvalue()

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from dse.spaces.fitting import Number
 from dse.study.measurements import Measurements, read_measurements
 
-__all__ = ["EXPECTED", "Parameter", "expectations"]
+__all__ = ["EXPECTED", "expectations"]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An efficiency: its usual value, how far it may stray (as logit or logarithm), and what kind of number it is."""
-
-    value: float
-    spread: float
-    share: bool = True
-    seconds: bool = False
-
-
-EXPECTED: Mapping[str, Parameter] = {
-    "gemm": Parameter(0.75, 0.3),
-    "gemm_half": Parameter(150.0, 0.4, share=False),
-    "fp8": Parameter(0.55, 0.3),
-    "attention": Parameter(0.4, 0.3),
-    "memory": Parameter(0.8, 0.3),
-    "link": Parameter(0.75, 0.4),
-    "nic": Parameter(0.75, 0.5),
-    "link_latency": Parameter(5e-6, 0.7, share=False, seconds=True),
-    "nic_latency": Parameter(8e-6, 0.7, share=False, seconds=True),
-    "overlap": Parameter(0.7, 0.8),
-    "launch": Parameter(20e-6, 0.5, share=False, seconds=True),
-    "step_overhead": Parameter(0.01, 0.8, share=False, seconds=True),
+EXPECTED: Mapping[str, Number] = {
+    "gemm": Number(0.75, 0.3),
+    "gemm_half": Number(150.0, 0.4, share=False),
+    "fp8": Number(0.55, 0.3),
+    "attention": Number(0.4, 0.3),
+    "memory": Number(0.8, 0.3),
+    "link": Number(0.75, 0.4),
+    "nic": Number(0.75, 0.5),
+    "link_latency": Number(5e-6, 0.7, share=False, seconds=True),
+    "nic_latency": Number(8e-6, 0.7, share=False, seconds=True),
+    "overlap": Number(0.7, 0.8),
+    "launch": Number(20e-6, 0.5, share=False, seconds=True),
+    "step_overhead": Number(0.01, 0.8, share=False, seconds=True),
 }
 """``gemm``, ``fp8``, ``attention``: share of the dense peak of large multiplications in 16 and in 8 bits and of fused
 attention. ``gemm_half``: dimension at which a multiplication takes twice as long. ``memory``, ``link``, ``nic``: share
