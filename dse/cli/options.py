@@ -104,7 +104,7 @@ def space_argument(*, settings: bool = True) -> Callable[[_Command], _Command]:
         multiple=True,
         type=PAIR,
         metavar="NAME=VALUE",
-        help="Set an input, leave a dimension some of its values (tp=1,2), or set anything in the file by its path, such as "
+        help="Set an input, leave a dimension one value or a list of them (tp=[1,2]), or set anything in the file by its path, such as "
         "tables.rates.npu.fp16='1000 Gop/s'. Repeatable.",
     )
     return _chained(argument, option) if settings else _chained(argument)

@@ -268,7 +268,9 @@ def _compared(checked: Checked) -> str:
     """The plan's value, the factor between the two, and whether the model can tell them apart."""
     ratio, objective = checked.ratio, checked.problem.objectives[0]
     if checked.value is None or ratio is None:
-        return "; the plan has no value" + ("" if checked.explanation.feasible else ", since it is not feasible")
+        return "; the plan has no value" + (
+            "" if checked.explanation.feasible else ", since it is not feasible"
+        )
     value = format_value(checked.value, objective.unit)
     if not checked.explanation.feasible:
         return f"; the plan's {value} cannot be had, since it is not feasible"

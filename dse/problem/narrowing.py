@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.errors import Diagnostic, Location, SpaceError, nearest
-from dse.expressions import Kind, Value
+from dse.errors import Diagnostic, Location, SpaceError
+from dse.expressions import Value
 from dse.problem.building import Building
 from dse.problem.parts import Dimension, Interval
-from dse.problem.values import read_value
+from dse.problem.values import beside, read_value
 from dse.space import nodes
 from dse.space.document import parse
 from dse.units import format_value
 
 __all__ = ["narrowed"]
-
-_LABELS = 10_000
-"""Values that are looked through for the nearest spelling."""
 
 
 def narrowed(
@@ -36,7 +33,7 @@ def narrowed(
         where = Location(f"--set {name}={text}")
         values, missing = _values(known[name], _texts(building, where, known[name], text))
         for wanted in missing:
-            hint = _ends(known[name]) or _beside(known[name], wanted)
+            hint = _ends(known[name]) or beside(known[name], wanted)
             building.errors.append(Diagnostic(where, "", f"dimension {name!r} has no value {wanted!r}{hint}"))
         if values and not missing:
             building.wide.setdefault(name, known[name])
@@ -88,19 +85,6 @@ def _place(dimension: Dimension, text: str) -> int | float | None:
         inside = isinstance(wanted, float) and dimension.interval.low <= wanted <= dimension.interval.high
         return float(wanted) if inside else None
     return next((at for at, value in enumerate(dimension.values) if value == wanted), None)
-
-
-def _beside(dimension: Dimension, text: str) -> str:
-    """The values of a dimension on both sides of a number that is none of them; else the nearest spelling."""
-    wanted = read_value(text, dimension.type, dimension.unit)
-    if not isinstance(wanted, float) or isinstance(wanted, bool) or dimension.type.kind is not Kind.NUMBER:
-        labels = [dimension.label(at) for at in range(min(len(dimension.values), _LABELS))]
-        return nearest(text, labels)
-    numbers = {float(value): at for at, value in enumerate(dimension.values)}
-    below = max((number for number in numbers if number < wanted), default=None)
-    above = min((number for number in numbers if number > wanted), default=None)
-    beside = [dimension.label(numbers[number]) for number in (below, above) if number is not None]
-    return f"; the nearest {'are' if len(beside) > 1 else 'is'} {' and '.join(beside)}" if beside else ""
 
 
 def _ends(dimension: Dimension) -> str:

@@ -16,7 +16,7 @@ from dse.expressions import Graph, Value
 from dse.problem.parts import Constraint, Dimension, Input, Measurement, Metric, Objective, Rule, shown
 from dse.problem.rows import RowReader, rows_for
 from dse.problem.teams import Box, Team
-from dse.problem.values import input_value, read_value
+from dse.problem.values import beside, input_value, read_value
 from dse.units import Unit
 
 __all__ = ["Design", "Problem"]
@@ -186,7 +186,6 @@ class Problem:
         at = self._place(dimension, wanted)
         if at is not None:
             return at
-        labels = [dimension.label(at) for at in range(min(len(dimension.values), 10_000))]
         found = (
             value
             if isinstance(value, str)
@@ -194,7 +193,7 @@ class Problem:
             if isinstance(value, (bool, float, int))
             else repr(value)
         )
-        raise InputError(f"dimension {name!r} has no value {found!r}{nearest(str(found), labels)}")
+        raise InputError(f"dimension {name!r} has no value {found!r}{beside(dimension, str(found))}")
 
     def digits(self, design: Mapping[str, object]) -> tuple[int, ...]:
         """The value numbers of a complete design given by values or their texts.

@@ -6,10 +6,13 @@ import math
 
 from dse.errors import InputError, nearest
 from dse.expressions import Kind, Type, Value
-from dse.problem.parts import Input
+from dse.problem.parts import Dimension, Input
 from dse.units import Quantity, Unit, UnitError, format_value, parse_quantity
 
-__all__ = ["input_value", "read_value"]
+__all__ = ["beside", "input_value", "read_value"]
+
+_LABELS = 10_000
+"""Values of a dimension that are looked through for the nearest spelling."""
 
 
 def read_value(text: str, type_: Type, unit: Unit | None) -> Value:
@@ -25,6 +28,19 @@ def read_value(text: str, type_: Type, unit: Unit | None) -> Value:
             return text
         return quantity.value
     return text
+
+
+def beside(dimension: Dimension, text: str) -> str:
+    """What a dimension has instead of ``text``: the values on both sides of a number, else the nearest spelling."""
+    wanted = read_value(text, dimension.type, dimension.unit)
+    if not isinstance(wanted, float) or dimension.type.kind is not Kind.NUMBER or not len(dimension.values):
+        labels = [dimension.label(at) for at in range(min(len(dimension.values), _LABELS))]
+        return nearest(text, labels)
+    numbers = {float(value): at for at, value in enumerate(dimension.values)}
+    below = max((number for number in numbers if number < wanted), default=None)
+    above = min((number for number in numbers if number > wanted), default=None)
+    near = [dimension.label(numbers[number]) for number in (below, above) if number is not None]
+    return f"; the nearest {'are' if len(near) > 1 else 'is'} {' and '.join(near)}" if near else ""
 
 
 def input_value(declared: Input, value: object) -> Value:
