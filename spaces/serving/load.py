@@ -2,7 +2,7 @@
 
 Approximations, each named where it is made: decode steps are linear in the batch between one sequence and the full batch;
 prefill and decode share the GPUs in turn, a decode step after each chunk; pipeline stages and copies of the attention are all
-busy with prompts when many come; prompts queue for prefill as M/G/1 (Pollaczek-Khinchine).
+busy with prompts when many come, and those that come together share a pass; prompts queue for prefill as M/G/1 (Pollaczek-Khinchine).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from .step import Pass, forward_pass
 
 __all__ = ["Times", "decode", "prefill", "times"]
 
+PASS_TOKENS = 8192.0
+"""Tokens of prompts that engines take into one pass (vLLM's max_num_batched_tokens, TensorRT-LLM's max_num_tokens)."""
 HALVINGS = 10
 """Halvings of the interval in which a rate is looked for: to a thousandth of it."""
 BUSY = 0.999
@@ -45,8 +47,7 @@ class Times:
     ``chunks`` passes make a prompt's ``prefill`` (s). ``step`` (s) is a decode step of the full batch, of which each sequence
     has ``tokens_per_step`` tokens; ``interval`` (s) the longest time between two tokens. ``capacity`` (1/s) are the requests
     that the full batch sustains, ``tpot`` (s) is then the time per output token. Of ``rate`` requests (1/s): ``running``
-    sequences, ``loaded_tpot`` (s), ``wait`` (s) for prefill, and ``between`` (s), the decode steps of others between the chunks
-    of a prompt. ``transfer`` (s) moves its cache. ``goodput`` (1/s) is the highest rate within the limits.
+    sequences, ``loaded_tpot`` (s), ``wait`` (s) for prefill, and ``between`` (s), what holds up a prompt's own passes. ``transfer`` (s) moves its cache. ``goodput`` (1/s) is the highest rate within the limits.
     """
 
     prefilling: Pass
@@ -81,21 +82,22 @@ def times(g: Given, rate: Any) -> Times:
     last = (full.seconds + drafted) / yields
     first = (single.seconds + drafted) / yields
     slope = maximum(last - first, seconds_zero(g)) / maximum(g.batch - 1.0, 1.0)
-    apart = where(g.disaggregated, 1.0, 0.0)
+    several = _joined(g, prompt, yields)
+    together = where(several > 1.0, prefill(g, several, prompt, cached).seconds, whole)
     prompts = _Prompts(
         whole=whole,
-        stage=whole / g.pp,
-        lines=g.attention_dp * where(g.disaggregated, g.prefill_ratio, 1.0),
-        shared=(1.0 - apart) * whole / (g.pp * g.attention_dp),
-        spread=0.5 * (1.0 + g.prompt_cv * g.prompt_cv),
+        together=together,
+        marginal=(together - whole) / maximum(several - 1.0, 1e-9),
+        several=several,
         chunks=chunks,
-        yields=(1.0 - apart) * yields,
+        spread=0.5 * (1.0 + g.prompt_cv * g.prompt_cv),
+        lines=g.attention_dp * where(g.disaggregated, g.prefill_ratio, 1.0),
     )
-    line = _Line(first, slope, g.output_len)
-    requests = g.batch / (g.output_len * last + g.batch * prompts.shared)
-    capacity = minimum(requests, BUSY * prompts.lines / _service(g, prompts, line, g.batch))
-    running = minimum(line.running(rate, prompts.shared), g.batch)
-    loaded = line.token(running) / maximum(1.0 - rate * prompts.shared, 1.0 - BUSY)
+    line = _lines(g, prompts, (first, slope, yields))
+    shared = line.packed.shared
+    requests = g.batch / (g.output_len * last + g.batch * shared)
+    capacity = minimum(requests, BUSY * prompts.lines / (prompts.each(g) + _met(g, prompts, line, g.batch)))
+    running = minimum(line.running(rate), g.batch)
     transfer = where(g.disaggregated, _transfer(g), seconds_zero(g))
     return Times(
         prefilling=one,
@@ -103,79 +105,162 @@ def times(g: Given, rate: Any) -> Times:
         chunks=chunks,
         prefill=whole,
         step=full.seconds + drafted,
-        interval=full.seconds + drafted + (1.0 - apart) * one.seconds,
+        interval=full.seconds
+        + drafted
+        + where(g.disaggregated, seconds_zero(g), where(several > 1.0, together, one.seconds)),
         tokens_per_step=yields,
         capacity=capacity,
-        tpot=last + g.batch * prompts.shared / g.output_len,
+        tpot=last + g.batch * shared / g.output_len,
         running=running,
-        loaded_tpot=loaded,
+        loaded_tpot=line.token(rate, g.batch),
         wait=_wait(g, prompts, line, rate, running),
-        between=_between(prompts, line, running),
+        between=_between(g, prompts, line, rate, running),
         transfer=transfer,
         goodput=_goodput(g, capacity, line, prompts, transfer),
     )
 
 
 @dataclass(frozen=True, slots=True)
+class _Prompts:
+    """Prefill as a queue sees it. ``whole`` (s) is one prompt's prefill of ``chunks`` passes, ``together`` (s) a pass of the
+    ``several`` prompts that share one when many come, ``marginal`` (s) what another adds to it. ``spread`` is half the second
+    moment of a prompt's length over its squared mean. ``lines`` prompts are served at once, each by a copy of the attention.
+    """
+
+    whole: Any
+    together: Any
+    marginal: Any
+    several: Any
+    chunks: Any
+    spread: Any
+    lines: Any
+
+    def each(self, g: Given) -> Any:
+        """Seconds of a pipeline stage for one of several prompts."""
+        return self.together / (self.several * g.pp)
+
+
+@dataclass(frozen=True, slots=True)
 class _Line:
-    """Seconds per output token of k sequences, first + slope (k - 1), and their ``output`` tokens."""
+    """Seconds per output token of k sequences, first + slope (k - 1), of requests with ``output`` tokens, each of which takes
+    ``shared`` seconds from decoding.
+    """
 
     first: Any
     slope: Any
     output: Any
+    shared: Any
 
-    def token(self, running: Any) -> Any:
+    def alone(self, running: Any) -> Any:
         """Seconds per output token while no prompt is prefilled; never less than of one sequence."""
         return self.first + self.slope * maximum(running - 1.0, 0.0)
 
-    def running(self, rate: Any, shared: Any) -> Any:
-        """Sequences that run: k = rate x output x token(k) / (1 - rate x shared), by Little's law."""
-        alone = rate * self.output * self.first / maximum(1.0 - rate * shared, 1.0 - BUSY)
-        rest = maximum(1.0 - rate * shared - rate * self.output * self.slope, 1.0 - BUSY)
+    def token(self, rate: Any, most: Any) -> Any:
+        """Seconds per output token, of no more than ``most`` sequences."""
+        return self.alone(minimum(self.running(rate), most)) / maximum(1.0 - rate * self.shared, 1.0 - BUSY)
+
+    def running(self, rate: Any) -> Any:
+        """Sequences that run: k = rate x output x token, by Little's law."""
+        single = rate * self.output * self.first / maximum(1.0 - rate * self.shared, 1.0 - BUSY)
+        rest = maximum(1.0 - rate * self.shared - rate * self.output * self.slope, 1.0 - BUSY)
         several = rate * self.output * (self.first - self.slope) / rest
-        return maximum(minimum(alone, 1.0), several)
+        return maximum(minimum(single, 1.0), several)
+
+    def rate(self, g: Given, limit: Any) -> Any:
+        """Requests (1/s) at which a token takes the limit: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x
+        output x limit, and of less than one sequence first = limit (1 - rate x shared).
+        """
+        least = quantity(1e-12 * one(g), "s")
+        several = (limit - self.first + self.slope) / (
+            limit * maximum(self.slope * self.output + self.shared, least)
+        )
+        return minimum(several, (limit - self.first) / (limit * maximum(self.shared, least)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Prompts:
-    """Prefill as a queue sees it. ``whole`` (s) is one prompt's prefill and ``stage`` (s) what of it one pipeline stage does;
-    ``lines`` prompts are served at once, each by a copy of the attention; ``shared`` (s) of each request decoding loses.
-    ``spread`` is half the second moment of a prompt's length over its squared mean. Its ``chunks`` alternate with decode steps
-    of ``yields`` tokens, 0 on instances of their own.
+class _Lines:
+    """Prompts that come in a decode step are prefilled in one pass after it. ``single``: less than one comes in a step;
+    ``joined``: some, each step then has a pass, and each prompt adds to it; ``packed``: as many as fill passes.
+
+    With a fixed and a marginal part of a pass's seconds, the first two are longer each where it does not hold, and the last is
+    shorter; so the time that holds is max(min(single, joined), packed). ``yields`` are tokens of a step.
     """
 
-    whole: Any
-    stage: Any
-    lines: Any
-    shared: Any
-    spread: Any
-    chunks: Any
+    single: _Line
+    joined: _Line
+    packed: _Line
     yields: Any
 
+    def running(self, rate: Any) -> Any:
+        """Sequences that run."""
+        some = minimum(self.single.running(rate), self.joined.running(rate))
+        return maximum(some, self.packed.running(rate))
 
-def _steps(prompts: _Prompts, line: _Line, running: Any, count: Any) -> Any:
-    """Seconds of ``count`` decode steps between chunks, as far as anything is decoded."""
-    return count * prompts.yields * line.token(running) * minimum(running, 1.0)
+    def token(self, rate: Any, most: Any) -> Any:
+        """Seconds per output token, of no more than ``most`` sequences."""
+        some = minimum(self.single.token(rate, most), self.joined.token(rate, most))
+        return maximum(some, self.packed.token(rate, most))
+
+    def rate(self, g: Given, limit: Any) -> Any:
+        """The highest rate at which a token takes no more than the limit."""
+        some = maximum(self.single.rate(g, limit), self.joined.rate(g, limit))
+        return minimum(some, self.packed.rate(g, limit))
 
 
-def _between(prompts: _Prompts, line: _Line, running: Any) -> Any:
-    """Seconds of the decode steps that a prompt meets: half of the one in progress when it comes, and one before each
-    further chunk.
+def _lines(g: Given, prompts: _Prompts, step: tuple[Any, Any, Any]) -> _Lines:
+    """The three of an instance whose decode ``step`` takes first + slope (k - 1) for each of the tokens that it yields."""
+    first, slope, yields = step
+    here = where(g.disaggregated, 0.0, 1.0)
+    lanes = g.pp * g.attention_dp
+    fixed = here * (prompts.whole - prompts.marginal) / yields
+    return _Lines(
+        _Line(first, slope, g.output_len, here * prompts.whole / lanes),
+        _Line(first + fixed, slope, g.output_len, here * prompts.marginal / lanes),
+        _Line(first, slope, g.output_len, here * prompts.together / (prompts.several * lanes)),
+        yields,
+    )
+
+
+def _joined(g: Given, prompt: Any, yields: Any) -> Any:
+    """Prompts of one pass when many come: those that take the place of the sequences that end in a decode step, on instances
+    of their own all that wait, as far as a pass has tokens for them. Where prompts are cut, each is on its own.
     """
-    return _steps(prompts, line, running, prompts.chunks - 0.5)
+    many = where(g.disaggregated, PASS_TOKENS, g.batch * yields / (g.output_len * g.attention_dp * g.pp))
+    return where(g.chunk > 0.0, 1.0, maximum(minimum(many, PASS_TOKENS / prompt), 1.0))
 
 
-def _service(g: Given, prompts: _Prompts, line: _Line, running: Any) -> Any:
-    """Seconds until the next prompt of a line can begin: whole prompts go before decode steps, chunks alternate with them."""
-    met = _steps(prompts, line, running, prompts.chunks)
-    return prompts.stage + where(g.chunk > 0.0, met, seconds_zero(g))
+def _steps(g: Given, line: _Lines, running: Any, count: Any) -> Any:
+    """Seconds of ``count`` decode steps between chunks, as far as anything is decoded."""
+    step = line.yields * line.single.alone(running) * minimum(running, 1.0)
+    return count * where(g.disaggregated, seconds_zero(g), step)
 
 
-def _wait(g: Given, prompts: _Prompts, line: _Line, rate: Any, running: Any) -> Any:
+def _met(g: Given, prompts: _Prompts, line: _Lines, running: Any) -> Any:
+    """Seconds of decode steps until the next prompt can begin: whole prompts go before them, chunks alternate with them."""
+    return where(g.chunk > 0.0, _steps(g, line, running, prompts.chunks), seconds_zero(g))
+
+
+def _used(g: Given, prompts: _Prompts, line: _Lines, rate: Any, running: Any) -> Any:
+    """Share of the time in which a line for prefill is busy."""
+    return minimum(rate * (prompts.each(g) + _met(g, prompts, line, running)) / prompts.lines, BUSY)
+
+
+def _between(g: Given, prompts: _Prompts, line: _Lines, rate: Any, running: Any) -> Any:
+    """Seconds that a prompt's own passes are held up: by half of the decode step in progress when it comes, a whole one behind a
+    pass of several, by one before each further chunk, and by the other prompts of its pass, as many as come in a step.
+    """
+    others = maximum(running * line.yields / (g.output_len * g.pp * g.attention_dp) - 1.0, 0.0)
+    used = _used(g, prompts, line, rate, running)
+    waiting = used * (prompts.several - 1.0)
+    more = minimum(where(g.disaggregated, waiting, others), prompts.several - 1.0)
+    count = prompts.chunks - 0.5 + where(prompts.several > 1.0, 0.5 * used, 0.0)
+    return _steps(g, line, running, count) + more * prompts.marginal
+
+
+def _wait(g: Given, prompts: _Prompts, line: _Lines, rate: Any, running: Any) -> Any:
     """Mean seconds that a prompt waits for those before it: M/G/1, by Pollaczek and Khinchine (Kleinrock 1975, section 5.6)."""
-    service = _service(g, prompts, line, running)
-    used = minimum(rate * service / prompts.lines, BUSY)
-    return prompts.spread * used * service / (1.0 - used)
+    used = _used(g, prompts, line, rate, running)
+    return prompts.spread * used * (prompts.whole / g.pp + _met(g, prompts, line, running)) / (1.0 - used)
 
 
 def _tokens_per_step(g: Given) -> Any:
@@ -219,29 +304,22 @@ def _transfer(g: Given) -> Any:
     return size / (wire * g.efficiency.link)
 
 
-def _goodput(g: Given, capacity: Any, line: _Line, prompts: _Prompts, transfer: Any) -> Any:
+def _goodput(g: Given, capacity: Any, line: _Lines, prompts: _Prompts, transfer: Any) -> Any:
     """The highest rate (1/s) at which mean TPOT and TTFT are within their limits and the batch suffices.
 
-    TPOT: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x output x limit; of less than one sequence, first =
-    limit (1 - rate x shared). TTFT: the wait of M/G/1 that the prefill itself, and the decode steps between its chunks, leave;
-    first with the steps of that rate, which are no shorter, and then closer by halving what lies between.
+    TTFT: the wait of M/G/1 that the prefill itself, and what holds it up, leave; first with what holds it up at the rate that
+    TPOT allows, which is no less, and then closer by halving what lies between.
     """
-    limit = g.max_tpot
-    least = quantity(1e-12 * one(g), "s")
-    lost = maximum(line.slope * line.output + prompts.shared, least)
-    several = (limit - line.first + line.slope) / (limit * lost)
-    alone = (limit - line.first) / (limit * maximum(prompts.shared, least))
-    none = 0.0 * capacity
-    most = maximum(minimum(minimum(several, alone), capacity), none)
+    most = maximum(minimum(line.rate(g, g.max_tpot), capacity), 0.0 * capacity)
 
     def meets(rate: Any) -> tuple[Any, Any]:
-        running = minimum(line.running(rate, prompts.shared), g.batch)
-        spent = prompts.whole + transfer + _between(prompts, line, running)
-        return spent, running
+        running = minimum(line.running(rate), g.batch)
+        return prompts.whole + transfer + _between(g, prompts, line, rate, running), running
 
     spent, running = meets(most)
-    left, service = maximum(g.max_ttft - spent, seconds_zero(g)), _service(g, prompts, line, running)
-    low = minimum(prompts.lines * left / (left + prompts.spread * service) / service, most)
+    left, met = maximum(g.max_ttft - spent, seconds_zero(g)), _met(g, prompts, line, running)
+    used = left / (left + prompts.spread * (prompts.whole / g.pp + met))
+    low = minimum(prompts.lines * used / (prompts.each(g) + met), most)
     high = most
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

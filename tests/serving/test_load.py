@@ -45,7 +45,7 @@ def waits(seconds: Any, rate: float, rng: np.random.Generator) -> float:
 @pytest.mark.parametrize("load_share", [0.3, 0.7])
 def test_the_wait_for_prefill_is_that_of_a_queue(cv: float, load_share: float) -> None:
     """M/G/1 with lengths of which the spread is stated: within 5 % of 200,000 simulated requests."""
-    g = given(space(), prompt_cv=cv, batch=512)
+    g = given(space(), prompt_cv=cv, batch=128)
     whole = load.times(g, 0.0).prefill
     rate = load_share / whole
     rng = np.random.default_rng(11)
@@ -63,25 +63,31 @@ class Seen:
     first: float
 
 
-def served(t: load.Times, g: Any, rate: float, requests: int, rng: np.random.Generator) -> Seen:
-    """An engine that prefills whole prompts first and else decodes what runs, step by step; none is turned away."""
+def served(g: Any, rate: float, requests: int, rng: np.random.Generator, joined: int = 1) -> Seen:
+    """An engine that prefills whole prompts first and else decodes what runs, step by step; none is turned away. If it may
+    prefill more than one at once, a decode step follows each pass.
+    """
+    t = load.times(g, rate)
+    passes = [load.prefill(g, float(n), g.prompt_len, 0.0).seconds for n in range(1, joined + 1)]
     alone = load.decode(g, 1.0, g.prompt_len + 0.5 * g.output_len).seconds
     slope = (t.step - alone) / (g.batch - 1.0)
     comes = np.cumsum(rng.exponential(1 / rate, requests))
-    now, at, steps = 0.0, 0, 0
+    now, at, steps, passed = 0.0, 0, 0, False
     ends: list[tuple[int, float]] = []  # the step after which a sequence ends, and its first token's time
-    tokens, firsts, area, decoding = [], [], 0.0, 0.0
+    tokens, firsts, area = [], [], 0.0
     while at < requests or ends:
-        if at < requests and comes[at] <= now:
-            now += t.prefill
-            firsts.append(now - comes[at])
-            heapq.heappush(ends, (steps + int(g.output_len) - 1, now))
-            at += 1
-            area, decoding = area + len(ends) * t.prefill, decoding + t.prefill
+        if at < requests and comes[at] <= now and not (joined > 1 and ends and passed):
+            many = min(int(np.searchsorted(comes, now, side="right")) - at, joined)
+            now += passes[many - 1]
+            for come in comes[at : at + many]:
+                firsts.append(now - come)
+                heapq.heappush(ends, (steps + int(g.output_len) - 1, now))
+            at, passed = at + many, True
+            area += len(ends) * passes[many - 1]
         elif ends:
             seconds = alone + slope * (len(ends) - 1)
-            area, decoding = area + len(ends) * seconds, decoding + seconds
-            now, steps = now + seconds, steps + 1
+            area += len(ends) * seconds
+            now, steps, passed = now + seconds, steps + 1, False
             while ends and ends[0][0] <= steps:
                 tokens.append((now - heapq.heappop(ends)[1]) / (g.output_len - 1))
         else:
@@ -96,10 +102,24 @@ def test_a_loaded_engine_is_as_a_simulated_one(share: float) -> None:
     g = given(space(output_len=128), batch=128)
     rate = share * load.times(g, 0.0).capacity
     t = load.times(g, rate)
-    seen = served(t, g, rate, 8000, np.random.default_rng(1))
+    seen = served(g, rate, 8000, np.random.default_rng(1))
     assert t.loaded_tpot == pytest.approx(seen.token, rel=0.08)
     assert t.running == pytest.approx(seen.running, rel=0.08)
     assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=0.08)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_short_prompts_share_passes_as_simulated(share: float) -> None:
+    """Eight prompts that end and begin in one step of 1,024 sequences: TPOT within 10 %, TTFT and sequences within 25 %."""
+    g = given(space(prompt_len=128, output_len=128), batch=1024)
+    t = load.times(g, 0.0)
+    rate = share * t.capacity
+    assert t.capacity > 1.5 / (t.prefill + 128 * t.step / 1024)  # one by one they take far longer
+    t = load.times(g, rate)
+    seen = served(g, rate, 8000, np.random.default_rng(1), joined=64)
+    assert t.loaded_tpot == pytest.approx(seen.token, rel=0.1)
+    assert t.running == pytest.approx(seen.running, rel=0.25)
+    assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=0.25)
 
 
 # -- definitions -----------------------------------------------------------------------------------------
