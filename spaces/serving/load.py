@@ -20,8 +20,8 @@ __all__ = ["Times", "decode", "prefill", "times"]
 
 PASS_TOKENS = 8192.0
 """Tokens of prompts that engines take into one pass (vLLM's max_num_batched_tokens, TensorRT-LLM's max_num_tokens)."""
-HALVINGS = 10
-"""Halvings of the interval in which a rate is looked for: to a thousandth of it."""
+HALVINGS = 8
+"""Halvings of the interval in which a rate is looked for: to less than half a percent of it."""
 BUSY = 0.999
 """Most of an instance's time that requests may take before a queue has no end."""
 
