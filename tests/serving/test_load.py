@@ -244,7 +244,7 @@ def test_more_requests_are_never_served_sooner(name: str, model: str, prompt: in
     assert t.loaded_tpot[-1] <= t.tpot * (1 + 1e-9)
 
 
-@drawing(60)
+@drawing(40)
 @over(
     st.sampled_from(list(PLANS)),
     st.sampled_from(MODELS),
