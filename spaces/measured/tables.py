@@ -18,6 +18,7 @@ from dse.study.scoring import Errors, collapse
 
 __all__ = [
     "MeasuredRow",
+    "assumed_notes",
     "check_columns",
     "counts_table",
     "efficiencies",
@@ -198,6 +199,32 @@ def scored_note(
     first = f"{used:,} of {_rows(len(rows))} scored"
     away = f", {len(rows) - used:,} not: {'; '.join(told)}" if told else ""
     return f"{first}{away}."
+
+
+def assumed_notes(
+    assumed: Sequence[Mapping[str, str]],
+    names: Mapping[str, tuple[str, Mapping[str, str]]],
+    columns: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What predicted rows do not state and was assumed by rule, one line for each column, where it matters.
+
+    Args:
+        assumed: of each row that is predicted, what was assumed, by name.
+        names: what may be assumed: by name, what it is called, and by which rule each value is taken.
+        columns: the column that states it, where its name is another.
+    """
+    notes = []
+    for name, (what, whose) in names.items():
+        found = Counter(row[name] for row in assumed if name in row)
+        if not found:
+            continue
+        each = ", ".join(
+            f"{value}{'' if len(found) == 1 else f' in {count:,}'}{whose.get(value, '')}"
+            for value, count in found.most_common()
+        )
+        column = (columns or {}).get(name, name)
+        notes.append(f"{what} is not stated in {_rows(found.total())}: assumed {each} (column {column}).")
+    return notes
 
 
 def _shown(reasons: Counter[str]) -> str:

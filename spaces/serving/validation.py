@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import InputError
+from dse.spaces.measured.scores import held_out
 from dse.spaces.measured.tables import (
     check_columns,
     efficiencies,
@@ -218,19 +219,12 @@ def left_out(rows: Rows, given: Given, fit: Callable[[str], Fit]) -> tuple[Score
     Returns:
         the scores of rows whose GPU generation another source has, and of the other rows.
     """
-    exact = [row for row in rows.rows if row.kind == "exact"]
-    owners: dict[str, set[str]] = {}
-    for row in exact:
-        owners.setdefault(given.generation(row.hardware), set()).add(row.cells["source"])
-    seconds: dict[int, list[float]] = {}
-    for source in dict.fromkeys(row.cells["source"] for row in exact):
-        found = predict_times(rows.rows, given, ("exact",), fit(source))
-        seconds |= {at: ends for at, ends in found.items() if rows.rows[at].cells["source"] == source}
-
-    def shared(row: Row) -> bool:
-        return len(owners[given.generation(row.hardware)]) > 1
-
-    return score(rows.rows, seconds, shared), score(rows.rows, seconds, lambda row: not shared(row))
+    shared, alone = held_out(
+        rows.rows,
+        lambda row: given.generation(row.hardware),
+        lambda source: predict_times(rows.rows, given, ("exact",), fit(source)),
+    )
+    return score(rows.rows, shared), score(rows.rows, alone)
 
 
 def _without_unpredicted(rows: Rows, times: Predicted, best: Mapping[int, Best]) -> Rows:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, SpaceError
+from dse.spaces.measured.scores import held_out
 from dse.spaces.measured.tables import (
     check_columns,
     efficiencies,
@@ -190,22 +191,11 @@ def left_out(rows: Rows, given: Given, fit: Any) -> tuple[Scores, Scores, Scores
     Returns:
         the scores of groups whose GPU generation another source has, of the other groups, and of all.
     """
-    sources = dict.fromkeys(row.cells["source"] for row in rows.rows if row.kind == "exact")
-
-    having: dict[str, set[str]] = {}
-    for row in rows.rows:
-        if row.kind == "exact":
-            having.setdefault(_generation(row, given), set()).add(row.cells["source"])
-    shared: Predicted = {}
-    alone: Predicted = {}
-    for source in sources:
-        fitted = fit(source)
-        chosen = [
-            row if row.cells["source"] == source else Row(row.line, row.cells, "skipped") for row in rows.rows
-        ]
-        for at, ends in predict_times(chosen, given, ("exact",), fitted).items():
-            others = having[_generation(rows.rows[at], given)] - {source}
-            (shared if others else alone)[at] = ends
+    shared, alone = held_out(
+        rows.rows,
+        lambda row: _generation(row, given),
+        lambda source: predict_times(rows.rows, given, ("exact",), fit(source)),
+    )
     return score(rows.rows, shared), score(rows.rows, alone), score(rows.rows, shared | alone)
 
 

@@ -1,21 +1,15 @@
-"""How the files of fitted numbers were made: what they were fitted to, and the errors in and out of the sample.
-
-``dse calibrate`` writes it beside the efficiencies, as JSON; ``dse validate`` tells it with its own figures.
-"""
+"""How the files of fitted numbers were made: what they were fitted to, and the errors in and out of the sample."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dse.spaces.measured.record import digests, finite, rounded
+from dse.spaces.measured.record import Fitted, counted, read_record, record_text, rounded, rounded_all
 
 from .scores import Ceiling, Scores
 
@@ -25,44 +19,10 @@ EFFICIENCIES = Path(__file__).parents[1] / "efficiency.csv"
 """The efficiencies that the space ships."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What a fit says of itself. Errors are fractions; ``in_sample`` and ``left_out`` are by source, the latter
-    of each source predicted by a fit to the others; ``apart`` those whose GPU generation no other source has.
-    """
-
-    rows: int = 0
-    in_sample: Mapping[str, float] = field(default_factory=dict)
-    left_out: Mapping[str, float] = field(default_factory=dict)
-    apart: Mapping[str, float] = field(default_factory=dict)
-    macro: float = math.nan
-    decode: float = math.nan
-    throughput: float = math.nan
-    latency: float = math.nan
-    left_out_macro: float = math.nan
-    left_out_decode: float = math.nan
-
-
-@cache
 def fitted(efficiencies: Path = EFFICIENCIES) -> Fitted | None:
     """What stands beside a file of efficiencies, or None where nothing (readable) does."""
-    try:
-        told = json.loads(efficiencies.with_suffix(".json").read_text(encoding="utf-8"))
-        own, held = told["in_sample"], told.get("left_out") or {}
-        return Fitted(
-            rows=int(told["rows"]["fitted"]),
-            in_sample=dict(own["sources"]),
-            left_out=dict(held.get("sources", {})),
-            apart=dict(held.get("apart", {})),
-            macro=finite(own.get("macro")),
-            decode=finite(own.get("decode")),
-            throughput=finite(own.get("throughput_spearman")),
-            latency=finite(own.get("latency_spearman")),
-            left_out_macro=finite(held.get("macro")),
-            left_out_decode=finite(held.get("decode")),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    found: Fitted | None = read_record(efficiencies)
+    return found
 
 
 def fitted_text(
@@ -81,48 +41,30 @@ def fitted_text(
         scored: scores and ceilings with the fitted numbers.
         held: scores of sources left out of the fit: of those whose GPU generation another has, and of the others.
     """
-    used = {name: path for name, path in files.items() if path is not None}
-    options = "".join(f" --{name} {path.name}" for name, path in used.items())
     after, reached = scored
+    share = _mean([float(one.ratio >= 1.0) for one in reached])
     told: dict[str, Any] = {
-        "command": f"dse calibrate serving{options}{' --leave-out source' if held else ''} --out {out.name}",
-        "data": digests(used),
-        "rows": {
-            "fitted": sum(len(run.members) for run in after.runs),
-            "configurations": len(after.runs),
-            **{
-                name: {one: list(own).count(one) for one in dict.fromkeys(own)}
-                for name, own in counts.items()
-            },
-        },
+        "rows": counted(after.runs, counts),
         "errors": "mean absolute error of the published figure; macro: mean over sources of the mean over (model, GPU, engine)",
-        "in_sample": _scored(after)
-        | {"ceilings_reached": rounded(_share(reached)), "ceilings": len(reached)},
+        "in_sample": _scored(after) | {"ceilings_reached": rounded(share), "ceilings": len(reached)},
     }
     if held:
         shared, apart = held
-        told["left_out"] = _scored(shared) | {"apart": _sources(apart.sources)}
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+        told["left_out"] = _scored(shared) | {"apart": rounded_all(apart.sources)}
+    text: str = record_text("serving", files, out, told)
+    return text
 
 
 def _scored(scores: Scores) -> dict[str, Any]:
     return {
         "macro": rounded(scores.macro),
         "decode": rounded(scores.decode_macro),
-        "sources": _sources(scores.sources),
-        "decode_sources": _sources(scores.decode_sources),
+        "sources": rounded_all(scores.sources),
+        "decode_sources": rounded_all(scores.decode_sources),
         "throughput_spearman": rounded(_mean(scores.ranks("throughput"))),
         "latency_spearman": rounded(_mean(scores.ranks("latency"))),
     }
 
 
-def _sources(found: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: rounded(error) for name, error in found.items()}
-
-
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan
-
-
-def _share(reached: Sequence[Ceiling]) -> float:
-    return _mean([float(one.ratio >= 1.0) for one in reached])

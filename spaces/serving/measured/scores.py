@@ -5,13 +5,13 @@ Errors are taken in the unit of each row's ``value``: a prediction of tokens/s i
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from dse.study.scoring import Collapsed, Errors, collapse, errors, errors_by, macro, outside, spearman
+from dse.spaces.measured.scores import Bound, bound_of, by_source, distinct, halfway
+from dse.study.scoring import Collapsed, Errors, errors, errors_by, macro, spearman
 
 from .predictions import Best
 from .row import Row
@@ -37,17 +37,6 @@ class BatchSweep:
     members: tuple[int, ...]
     throughput: float | None
     latency: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A row's lowest and highest prediction, how far outside the measured value lies, and the middle over it."""
-
-    row: int
-    low: float
-    high: float
-    outside: float
-    halfway: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +80,14 @@ class Scores:
     @property
     def sources(self) -> dict[str, float]:
         """Each source's mean over its groups."""
-        return _by_source(self.groups)
+        found: dict[str, float] = by_source(self.groups)
+        return found
 
     @property
     def decode_sources(self) -> dict[str, float]:
         """The same of rows that time single tokens."""
-        return _by_source(self.decode)
+        found: dict[str, float] = by_source(self.decode)
+        return found
 
     def ranks(self, name: str) -> list[float]:
         """The rank correlations of ``throughput`` or ``latency`` that are defined, one a sweep."""
@@ -114,25 +105,15 @@ class Scores:
         return errors(self.measured, self.predicted) if self.runs else None
 
 
-def _by_source(groups: Mapping[tuple[str, ...], Errors]) -> dict[str, float]:
-    names = dict.fromkeys(key[0] for key in groups)
-    return {name: macro({key: one for key, one in groups.items() if key[0] == name}) for name in names}
-
-
-def score(rows: Sequence[Row], seconds: Seconds, wanted: Callable[[Row], bool] = lambda _: True) -> Scores:
+def score(rows: Sequence[Row], seconds: Seconds) -> Scores:
     """The scores of exact rows that have a prediction.
 
     Args:
         rows: the whole table.
         seconds: predicted times by index of the row.
-        wanted: which rows to score.
     """
-    chosen = [at for at, row in enumerate(rows) if row.kind == "exact" and at in seconds and wanted(row)]
-    local = collapse([rows[at].configuration for at in chosen], [_value(rows[at]) for at in chosen])
-    runs = tuple(
-        Collapsed(chosen[run.first], tuple(chosen[at] for at in run.members), run.value, run.spread)
-        for run in local
-    )
+    chosen = [at for at, row in enumerate(rows) if row.kind == "exact" and at in seconds]
+    runs = distinct(rows, {at: _value(rows[at]) for at in chosen})
     measured = np.array([run.value for run in runs], float)
     predicted = np.array([predicted_value(rows[run.first], seconds[run.first]) for run in runs], float)
     firsts = [rows[run.first] for run in runs]
@@ -174,8 +155,8 @@ def _sweeps(rows: Sequence[Row], values: Sequence[float], seconds: Sequence[floa
 
 def predicted_value(row: Row, seconds: Sequence[float]) -> float:
     """The prediction in the unit of ``value``: of several runs, halfway (geometrically) between the ends."""
-    ends = _in_unit(row, seconds)
-    return math.sqrt(min(ends) * max(ends))
+    found: float = halfway(_in_unit(row, seconds))
+    return found
 
 
 def _in_unit(row: Row, seconds: Sequence[float]) -> list[float]:
@@ -184,13 +165,11 @@ def _in_unit(row: Row, seconds: Sequence[float]) -> list[float]:
 
 def bounds(rows: Sequence[Row], seconds: Seconds, kind: str = "bounds") -> list[Bound]:
     """The rows of a kind, of which something that matters is not stated, with the range of their predictions."""
-    found = []
-    for at, row in enumerate(rows):
-        if row.kind == kind and at in seconds:
-            ends, value = _in_unit(row, seconds[at]), _value(row)
-            middle = math.sqrt(min(ends) * max(ends)) / value
-            found.append(Bound(at, min(ends), max(ends), outside(value, ends), middle))
-    return found
+    return [
+        bound_of(at, _value(row), _in_unit(row, seconds[at]))
+        for at, row in enumerate(rows)
+        if row.kind == kind and at in seconds
+    ]
 
 
 def ceilings(rows: Sequence[Row], best: Mapping[int, Best]) -> list[Ceiling]:

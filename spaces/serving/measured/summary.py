@@ -72,7 +72,7 @@ def summary(scores: Scores, reached: Sequence[Ceiling], record: Fitted | None, r
         notes += [_counted(scores), *_single(scores), _provenance(scores, record)]
     if scores.decode:
         figure = "mean error of single tokens without the prefill, macro"
-        cells.append((percent(scores.decode_macro), percent(held.left_out_decode), figure))
+        cells.append((percent(scores.decode_macro), percent(held.figure("decode")), figure))
     for name in ("throughput", "latency"):
         if scores.ranks(name):
             mean, lowest = _ranks(scores, name).values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -33,12 +32,12 @@ KINDS = {
 UNSCORED = {"skipped": "skipped", "ceiling": "ceilings", "bounds": "open", "flagged": "flagged"}
 """Why rows are not scored, by kind."""
 
-ASSUMED: Mapping[str, str] = {
-    "gpu": "The exact product of the GPU",
-    "engine": "An engine with numbers of its own",
-    "input_len": "The length of the prompt",
-    "metric": "Whether the prefill counts",
-    "weights_precision": "The format of the weights",
+ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "gpu": ("The exact product of the GPU", {}),
+    "engine": ("An engine with numbers of its own", {}),
+    "input_len": ("The length of the prompt", {}),
+    "metric": ("Whether the prefill counts", {}),
+    "weights_precision": ("The format of the weights", {}),
 }
 """What may be assumed, by column."""
 
@@ -57,20 +56,9 @@ def counts_table(rows: Sequence[Row]) -> Table:
 
 def assumed_notes(rows: Iterable[Row]) -> list[str]:
     """What predicted rows do not state and was assumed by rule, one line for each column."""
-    predicted = [row for row in rows if row.runs and row.kind != "skipped"]
-    notes = []
-    for name, what in ASSUMED.items():
-        found = Counter(row.assumed[name] for row in predicted if name in row.assumed)
-        if found:
-            each = ", ".join(
-                f"{value}{'' if len(found) == 1 else f' in {count:,}'}"
-                for value, count in found.most_common()
-            )
-            count = found.total()
-            notes.append(
-                f"{what} is not stated in {count:,} row{'' if count == 1 else 's'}: assumed {each} (column {name})."
-            )
-    return notes
+    predicted = [row.assumed for row in rows if row.runs and row.kind != "skipped"]
+    found: list[str] = shared.assumed_notes(predicted, ASSUMED)
+    return found
 
 
 def sweep_table(scores: Scores, rows: Sequence[Row]) -> Table:

@@ -1,19 +1,12 @@
-"""How a file of efficiencies was made: what it was fitted to, and the errors in and out of the sample.
-
-``dse calibrate`` writes it beside the efficiencies, as JSON; ``dse validate`` tells it with its own figures.
-"""
+"""How the file of efficiencies was made: what it was fitted to, and the errors in and out of the sample."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dse.spaces.measured.record import digests, finite, rounded
+from dse.spaces.measured.record import Fitted, counted, read_record, record_text, rounded, rounded_all
 
 from .scores import Scores
 
@@ -23,39 +16,10 @@ EFFICIENCIES = Path(__file__).parents[1] / "efficiency.csv"
 """The efficiencies that the space ships."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What a fit says of itself. Errors are fractions; ``in_sample`` and ``left_out`` are by source, the latter
-    of each source predicted by a fit to the others; ``apart`` those whose GPU generation no other source has.
-    """
-
-    rows: int = 0
-    in_sample: Mapping[str, float] = field(default_factory=dict)
-    left_out: Mapping[str, float] = field(default_factory=dict)
-    apart: Mapping[str, float] = field(default_factory=dict)
-    macro: float = math.nan
-    left_out_macro: float = math.nan
-    scale_spearman: float = math.nan
-    plan_spearman: float = math.nan
-    plan_regret: float = math.nan
-
-
-@cache
 def fitted(efficiencies: Path = EFFICIENCIES) -> Fitted | None:
     """What stands beside a file of efficiencies, or None where nothing (readable) does."""
-    try:
-        told = json.loads(efficiencies.with_suffix(".json").read_text(encoding="utf-8"))
-        own, held = told["in_sample"], told.get("left_out") or {}
-        return Fitted(
-            int(told["rows"]["fitted"]),
-            dict(own["sources"]),
-            dict(held.get("sources", {})),
-            dict(held.get("apart", {})),
-            float(own["macro"]),
-            *(finite(held.get(name)) for name in ("macro", "scale_spearman", "plan_spearman", "plan_regret")),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    found: Fitted | None = read_record(efficiencies)
+    return found
 
 
 def fitted_text(
@@ -74,43 +38,25 @@ def fitted_text(
         after: scores with the fitted efficiencies.
         held: scores of sources left out of the fit: of those whose generation another has, of the others, of all.
     """
-    used = {name: path for name, path in files.items() if path is not None}
-    options = "".join(f" --{name} {path.name}" for name, path in used.items())
     told: dict[str, Any] = {
-        "command": f"dse calibrate training{options}{' --leave-out source' if held else ''} --out {out.name}",
-        "data": digests(used),
-        "rows": {
-            "fitted": sum(len(run.members) for run in after.runs),
-            "configurations": len(after.runs),
-            "by_generation": {name: generations.count(name) for name in dict.fromkeys(generations)},
-        },
+        "rows": counted(after.runs, {"by_generation": generations}),
         "errors": "mean absolute error of the published figure; macro: mean over sources of the mean over (model, system)",
-        "noisy_sources": {name: rounded(spread) for name, spread in after.left_out.items()},
-        "in_sample": _scored(after),
+        "noisy_sources": rounded_all(after.left_out),
+        "in_sample": {**_errors(after), **_ranks(after)},
     }
     if held:
         shared, apart, whole = held
-        told["left_out"] = {
-            "macro": rounded(shared.macro),
-            "macro_with_noisy": rounded(shared.macro_all),
-            "sources": _sources(shared),
-            "apart": _sources(apart),
-            **_ranks(whole),
-        }
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+        told["left_out"] = {**_errors(shared), "apart": rounded_all(apart.sources), **_ranks(whole)}
+    text: str = record_text("training", files, out, told)
+    return text
 
 
-def _scored(scores: Scores) -> dict[str, Any]:
+def _errors(scores: Scores) -> dict[str, Any]:
     return {
         "macro": rounded(scores.macro),
         "macro_with_noisy": rounded(scores.macro_all),
-        "sources": _sources(scores),
-        **_ranks(scores),
+        "sources": rounded_all(scores.sources),
     }
-
-
-def _sources(scores: Scores) -> dict[str, float | None]:
-    return {name: rounded(error) for name, error in scores.sources.items()}
 
 
 def _ranks(scores: Scores) -> dict[str, float | None]:

@@ -10,18 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dse.study.scoring import (
-    Collapsed,
-    Errors,
-    Sweep,
-    collapse,
-    errors,
-    errors_by,
-    macro,
-    median,
-    outside,
-    sweeps,
-)
+from dse.spaces.measured.scores import Bound, bound_of, by_source, distinct, halfway
+from dse.study.scoring import Collapsed, Errors, Sweep, collapse, errors, errors_by, macro, median, sweeps
 
 from .row import Row
 
@@ -38,17 +28,6 @@ LEAST_PLANS = 5
 NOISE = 1.5
 """Identical configurations of a source that differ by more say that what was not written down matters as much as
 what was: such a source is told, and left out of macro means and medians of sweeps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A row's lowest and highest prediction, how far outside the measured value lies, and the middle over it."""
-
-    row: int
-    low: float
-    high: float
-    outside: float
-    halfway: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +76,8 @@ class Scores:
     @property
     def sources(self) -> dict[str, float]:
         """Each source's mean over its groups."""
-        names = dict.fromkeys(key[0] for key in self.groups)
-        return {
-            name: macro({key: found for key, found in self.groups.items() if key[0] == name})
-            for name in names
-        }
+        found: dict[str, float] = by_source(self.groups)
+        return found
 
     @property
     def scale_rank(self) -> float:
@@ -141,11 +117,7 @@ def score(rows: Sequence[Row], seconds: Mapping[int, Sequence[float]], kind: str
         at for at, row in enumerate(rows) if row.kind == kind and len(seconds.get(at, ())) == 1 and row.target
     ]
     targets = {at: target for at in chosen if (target := rows[at].target)}
-    local = collapse([rows[at].configuration for at in chosen], [targets[at].value for at in chosen])
-    runs = tuple(
-        Collapsed(chosen[run.first], tuple(chosen[at] for at in run.members), run.value, run.spread)
-        for run in local
-    )
+    runs = distinct(rows, {at: target.value for at, target in targets.items()})
     measured = np.array([run.value for run in runs], float)
     predicted = np.array([predicted_value(rows[run.first], seconds[run.first]) for run in runs], float)
     # regret compares costs: a run's seconds, measured as the median of its repeats
@@ -193,16 +165,14 @@ def noise(rows: Sequence[Row]) -> dict[str, float]:
 def predicted_value(row: Row, seconds: Sequence[float]) -> float:
     """The prediction in the unit of ``value``: of several plans, halfway (geometrically) between the ends."""
     assert row.target is not None
-    found: float = row.target.in_unit(float(np.sqrt(min(seconds) * max(seconds))))
+    found: float = halfway([row.target.in_unit(one) for one in seconds])
     return found
 
 
 def bounds(rows: Sequence[Row], seconds: Mapping[int, Sequence[float]], kind: str = "bounds") -> list[Bound]:
     """The rows of one kind, with the range of their predictions in the unit of ``value``."""
-    found = []
-    for at, row in enumerate(rows):
-        if row.kind == kind and at in seconds and row.target:
-            ends = [row.target.in_unit(one) for one in seconds[at]]
-            middle = predicted_value(row, seconds[at]) / row.target.value
-            found.append(Bound(at, min(ends), max(ends), outside(row.target.value, ends), middle))
-    return found
+    return [
+        bound_of(at, row.target.value, [row.target.in_unit(one) for one in seconds[at]])
+        for at, row in enumerate(rows)
+        if row.kind == kind and at in seconds and row.target
+    ]

@@ -82,14 +82,14 @@ def _time_rows(times: Scores, record: Fitted | None) -> list[tuple[Cell, ...]]:
     ]
     if scale:
         figure = f"rank correlation in sweeps of scale ({scale}), median"
-        rows.append((number(times.scale_rank), number(held.scale_spearman), figure))
+        rows.append((number(times.scale_rank), number(held.figure("scale_spearman")), figure))
     if plan:
         figure = f"rank correlation in sweeps of plans ({plan}), median"
         rows += [
-            (number(times.plan_rank), number(held.plan_spearman), figure),
+            (number(times.plan_rank), number(held.figure("plan_spearman")), figure),
             (
                 percent(times.plan_regret),
-                percent(held.plan_regret),
+                percent(held.figure("plan_regret")),
                 "regret of the plan ranked first, median",
             ),
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dse.spaces.measured import tables as shared
@@ -37,7 +36,7 @@ ASSUMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "attention": ("The attention kernel", {"unfused": ", for fp16", "flash": ", for InternEvo"}),
     "system": ("The exact product of the GPU", {}),
 }
-"""What may be assumed, by column: what it is called, and by which rule each value is taken."""
+"""What may be assumed, by name: what it is called, and by which rule each value is taken."""
 
 
 def scored_note(rows: Sequence[Row | MemoryRow], scored: Collection[str] = ("exact",)) -> str:
@@ -48,20 +47,6 @@ def scored_note(rows: Sequence[Row | MemoryRow], scored: Collection[str] = ("exa
 
 def assumed_notes(rows: Iterable[Row]) -> list[str]:
     """What predicted rows do not state and was assumed by rule, one line for each column, where it matters."""
-    predicted = [row for row in rows if row.plans and row.kind != "skipped"]
-    notes = []
-    for name, (what, whose) in ASSUMED.items():
-        found = Counter(row.assumed[name] for row in predicted if name in row.assumed)
-        if not found:
-            continue
-        each = ", ".join(
-            f"{value}{'' if len(found) == 1 else f' in {count:,}'}{whose.get(value, '')}"
-            for value, count in found.most_common()
-        )
-        column = "sharding" if name == "gradients" else name
-        notes.append(f"{what} is not stated in {_rows(found.total())}: assumed {each} (column {column}).")
-    return notes
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
+    predicted = [row.assumed for row in rows if row.plans and row.kind != "skipped"]
+    found: list[str] = shared.assumed_notes(predicted, ASSUMED, {"gradients": "sharding"})
+    return found
