@@ -96,6 +96,11 @@ def load(
     model = declaration.model
     narrow = [pair for pair in given if pair[0] in model.dimensions and _input(pair[0]) not in model.inputs]
     given = [pair for pair in given if pair not in narrow]
+    for name, value in given_pairs:
+        if not isinstance(value, str | Real) and any(name == known for known, _ in given):
+            raise InputError(
+                f"override {name!r} must be a text, number or truth value, as it is no dimension, but got {value!r}"
+            )
     unknown = [pair for pair in given if _input(pair[0]) not in model.inputs]
     if unknown:  # asked of the declaration, which knows what else the name may have meant
         load_declaration(path, [*others, *unknown], resolve=library().get, packages=space_folders, text=text)

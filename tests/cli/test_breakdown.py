@@ -161,4 +161,4 @@ def test_inputs_may_be_given_as_numbers_from_python() -> None:
 
     assert load("training", {"n_gpus": 64, "redesign": True}).inputs["n_gpus"].value == 64.0
     with pytest.raises(InputError, match="must be a text, number or truth value"):
-        load("training", {"n_gpus": [64]})  # type: ignore[arg-type]
+        load("training", {"n_gpus": [64]})
