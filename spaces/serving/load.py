@@ -1,6 +1,7 @@
 """What a stream of requests meets: times of an empty and of a loaded instance, and the rates that it sustains.
 
-Approximations, each named where it is made: decode steps are linear in the batch between one sequence and the full batch;
+Approximations, each named where it is made: decode steps are linear in the batch between one sequence and the full batch, with
+a bend where tokens read most experts;
 prefill and decode share the GPUs in turn, a decode step after each chunk; pipeline stages and copies of the attention are all
 busy with prompts when many come, and those that come together share a pass; prompts queue for prefill as M/G/1 (Pollaczek-Khinchine).
 """
@@ -20,6 +21,8 @@ __all__ = ["Times", "decode", "prefill", "times"]
 
 PASS_TOKENS = 8192.0
 """Tokens of prompts that engines take into one pass (vLLM's max_num_batched_tokens, TensorRT-LLM's max_num_tokens)."""
+KNOT = 1.4
+"""Where the seconds of a step with experts bend; steps between are up to a quarter longer than the two lines."""
 HALVINGS = 8
 """Halvings of the interval in which a rate is looked for: to less than half a percent of it."""
 BUSY = 0.999
@@ -81,7 +84,6 @@ def times(g: Given, rate: Any) -> Times:
     yields = _tokens_per_step(g)
     last = (full.seconds + drafted) / yields
     first = (single.seconds + drafted) / yields
-    slope = maximum(last - first, seconds_zero(g)) / maximum(g.batch - 1.0, 1.0)
     several = _joined(g, prompt, yields)
     together = where(several > 1.0, prefill(g, several, prompt, cached).seconds, whole)
     prompts = _Prompts(
@@ -93,7 +95,9 @@ def times(g: Given, rate: Any) -> Times:
         spread=0.5 * (1.0 + g.prompt_cv * g.prompt_cv),
         lines=g.attention_dp * where(g.disaggregated, g.prefill_ratio, 1.0),
     )
-    line = _lines(g, prompts, (first, slope, yields))
+    knot = _knot(g)
+    middle = (decode(g, knot, context).seconds + drafted) / yields
+    line = _lines(g, prompts, _bent(g, (1.0, first), (knot, middle), (g.batch, last)), yields)
     shared = line.packed.shared
     requests = g.batch / (g.output_len * last + g.batch * shared)
     capacity = minimum(requests, BUSY * prompts.lines / (prompts.each(g) + _met(g, prompts, line, g.batch)))
@@ -140,41 +144,83 @@ class _Prompts:
         return self.together / (self.several * g.pp)
 
 
+def _knot(g: Given) -> Any:
+    """Sequences up to which more of them read more experts: at KNOT E/k tokens of a pass, the share e^-KNOT of them is left."""
+    m = g.model
+    tokens = KNOT * m.experts / maximum(m.top_k, 1.0) / (1.0 + g.draft_length)
+    return where(m.experts > 0, minimum(maximum(tokens, g.attention_dp) * g.pp, g.batch), g.batch)
+
+
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """Seconds per output token of k sequences, first + slope (k - 1), of requests with ``output`` tokens, each of which takes
-    ``shared`` seconds from decoding.
-    """
+class _Ray:
+    """Seconds per output token of k sequences: first + slope (k - 1)."""
 
     first: Any
     slope: Any
+
+    def alone(self, running: Any) -> Any:
+        """Those while no prompt is prefilled; never less than of one sequence."""
+        return self.first + self.slope * maximum(running - 1.0, 0.0)
+
+    def running(self, busy: Any, rate: Any, output: Any) -> Any:
+        """Sequences that run, k = rate x output x (first + slope (k - 1)) / (1 - busy), by Little's law."""
+        single = rate * output * self.first / maximum(1.0 - busy, 1.0 - BUSY)
+        rest = maximum(1.0 - busy - rate * output * self.slope, 1.0 - BUSY)
+        return maximum(minimum(single, 1.0), rate * output * (self.first - self.slope) / rest)
+
+    def rate(self, g: Given, shared: Any) -> Any:
+        """Requests (1/s) at which a token takes the limit: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x
+        output x limit, and of less than one sequence first = limit (1 - rate x shared).
+        """
+        least, limit = quantity(1e-12 * one(g), "s"), g.max_tpot
+        lost = maximum(self.slope * g.output_len + shared, least)
+        several = (limit - self.first + self.slope) / (limit * lost)
+        return minimum(several, (limit - self.first) / (limit * maximum(shared, least)))
+
+
+def _bent(g: Given, start: tuple[Any, Any], knot: tuple[Any, Any], end: tuple[Any, Any]) -> tuple[_Ray, _Ray]:
+    """Rays whose minimum passes through three points (sequences, seconds), or through the first and last where the one between
+    is below.
+    """
+    (one_, first), (some, middle), (all_, last) = start, knot, end
+    slope = maximum(last - first, seconds_zero(g)) / maximum(all_ - one_, 1.0)
+    near = (middle - first) / maximum(some - one_, 1.0)
+    far = maximum(last - middle, seconds_zero(g)) / maximum(all_ - some, 1.0)
+    bend = (all_ - some >= 1.0) & (near > far)
+    return (
+        _Ray(first, where(bend, near, slope)),
+        _Ray(where(bend, middle - far * (some - one_), first), where(bend, far, slope)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Seconds per output token of k sequences, the minimum of two rays, of requests of ``output`` tokens, each of which takes
+    ``shared`` seconds from decoding.
+    """
+
+    rays: tuple[_Ray, _Ray]
     output: Any
     shared: Any
 
     def alone(self, running: Any) -> Any:
-        """Seconds per output token while no prompt is prefilled; never less than of one sequence."""
-        return self.first + self.slope * maximum(running - 1.0, 0.0)
+        """Seconds per output token while no prompt is prefilled."""
+        near, far = self.rays
+        return minimum(near.alone(running), far.alone(running))
+
+    def running(self, rate: Any) -> Any:
+        """Sequences that run."""
+        near, far = (ray.running(rate * self.shared, rate, self.output) for ray in self.rays)
+        return minimum(near, far)
 
     def token(self, rate: Any, most: Any) -> Any:
         """Seconds per output token, of no more than ``most`` sequences."""
         return self.alone(minimum(self.running(rate), most)) / maximum(1.0 - rate * self.shared, 1.0 - BUSY)
 
-    def running(self, rate: Any) -> Any:
-        """Sequences that run: k = rate x output x token, by Little's law."""
-        single = rate * self.output * self.first / maximum(1.0 - rate * self.shared, 1.0 - BUSY)
-        rest = maximum(1.0 - rate * self.shared - rate * self.output * self.slope, 1.0 - BUSY)
-        several = rate * self.output * (self.first - self.slope) / rest
-        return maximum(minimum(single, 1.0), several)
-
-    def rate(self, g: Given, limit: Any) -> Any:
-        """Requests (1/s) at which a token takes the limit: first + slope (k - 1) = limit (1 - rate x shared) with k = rate x
-        output x limit, and of less than one sequence first = limit (1 - rate x shared).
-        """
-        least = quantity(1e-12 * one(g), "s")
-        several = (limit - self.first + self.slope) / (
-            limit * maximum(self.slope * self.output + self.shared, least)
-        )
-        return minimum(several, (limit - self.first) / (limit * maximum(self.shared, least)))
+    def rate(self, g: Given) -> Any:
+        """The highest rate at which a token takes no more than the limit."""
+        near, far = (ray.rate(g, self.shared) for ray in self.rays)
+        return maximum(near, far)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,22 +247,22 @@ class _Lines:
         some = minimum(self.single.token(rate, most), self.joined.token(rate, most))
         return maximum(some, self.packed.token(rate, most))
 
-    def rate(self, g: Given, limit: Any) -> Any:
+    def rate(self, g: Given) -> Any:
         """The highest rate at which a token takes no more than the limit."""
-        some = maximum(self.single.rate(g, limit), self.joined.rate(g, limit))
-        return minimum(some, self.packed.rate(g, limit))
+        return minimum(maximum(self.single.rate(g), self.joined.rate(g)), self.packed.rate(g))
 
 
-def _lines(g: Given, prompts: _Prompts, step: tuple[Any, Any, Any]) -> _Lines:
-    """The three of an instance whose decode ``step`` takes first + slope (k - 1) for each of the tokens that it yields."""
-    first, slope, yields = step
+def _lines(g: Given, prompts: _Prompts, rays: tuple[_Ray, _Ray], yields: Any) -> _Lines:
+    """The three of an instance whose decode steps take ``rays`` for each of the tokens that they yield."""
     here = where(g.disaggregated, 0.0, 1.0)
     lanes = g.pp * g.attention_dp
+    near, far = rays
     fixed = here * (prompts.whole - prompts.marginal) / yields
+    after = (_Ray(near.first + fixed, near.slope), _Ray(far.first + fixed, far.slope))
     return _Lines(
-        _Line(first, slope, g.output_len, here * prompts.whole / lanes),
-        _Line(first + fixed, slope, g.output_len, here * prompts.marginal / lanes),
-        _Line(first, slope, g.output_len, here * prompts.together / (prompts.several * lanes)),
+        _Line(rays, g.output_len, here * prompts.whole / lanes),
+        _Line(after, g.output_len, here * prompts.marginal / lanes),
+        _Line(rays, g.output_len, here * prompts.together / (prompts.several * lanes)),
         yields,
     )
 
@@ -310,7 +356,7 @@ def _goodput(g: Given, capacity: Any, line: _Lines, prompts: _Prompts, transfer:
     TTFT: the wait of M/G/1 that the prefill itself, and what holds it up, leave; first with what holds it up at the rate that
     TPOT allows, which is no less, and then closer by halving what lies between.
     """
-    most = maximum(minimum(line.rate(g, g.max_tpot), capacity), 0.0 * capacity)
+    most = maximum(minimum(line.rate(g), capacity), 0.0 * capacity)
 
     def meets(rate: Any) -> tuple[Any, Any]:
         running = minimum(line.running(rate), g.batch)

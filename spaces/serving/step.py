@@ -194,7 +194,7 @@ def _wires(g: Given) -> tuple[Any, Any]:
 def _exchanged(g: Given, size: Any) -> Any:
     """Seconds in which tokens (``size`` B on a rank) reach their experts and return, where ranks have tokens of their own.
 
-    With EP each token is sent to ``top_k`` experts; to other nodes no more than ``group_limit`` times, once for each that
+    With EP each token is sent to the ranks of its ``top_k`` experts; to other nodes no more than ``group_limit`` times, once for each that
     its router may choose (DeepSeek-V3, 2412.19437, section 3.2). Without, every rank has a part of all experts, gathers
     the tokens of all others and gives back its sums.
     """
@@ -204,7 +204,7 @@ def _exchanged(g: Given, size: Any) -> Any:
     outside = maximum(1.0 - maximum(g.hardware.node, 1.0) / (g.tp * g.attention_dp), 0.0)
     inside = (ranks - 1.0) / ranks - outside
     far = where(m.group_limit > 0, minimum(m.group_limit, m.top_k), m.top_k)
-    copies, remote = where(g.ep > 1.0, m.top_k, ranks), where(g.ep > 1.0, far, ranks)
+    copies, remote = minimum(where(g.ep > 1.0, m.top_k, ranks), ranks), where(g.ep > 1.0, far, ranks)
     across = where(outside > 0.0, remote * outside * size / nic, seconds_zero(g))
     once = copies * inside * size / link + across + g.efficiency.link_latency * _hops(ranks)
     apart = (g.attention_dp > 1.0) & (m.experts > 0)

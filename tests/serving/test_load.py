@@ -122,6 +122,19 @@ def test_short_prompts_share_passes_as_simulated(share: float) -> None:
     assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=0.25)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_steps_between_one_sequence_and_the_full_batch_are_as_lines_say(model: str) -> None:
+    """A few sequences read most experts: two lines are within a quarter of the step of as many as run."""
+    g = given(
+        space(model=model), hardware="gb200-nvl72", batch=512, disaggregated=True, prefill_ratio=8.0, tp=4
+    )
+    capacity = load.times(g, 0.0).capacity
+    for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.999):
+        t = load.times(g, share * capacity)
+        step = load.decode(g, max(t.running, 1.0), 1024 + 128.0).seconds
+        assert 0.75 * step < t.loaded_tpot < 1.15 * step, share
+
+
 # -- definitions -----------------------------------------------------------------------------------------
 
 
