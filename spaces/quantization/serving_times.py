@@ -32,7 +32,7 @@ def as_served(g: Any, low: Any, high: Any, share: Any, *, unit: Any, kv_bits: An
         ),
         activations=SimpleNamespace(bits=16.0 - 8.0 * (fp8 + int8) - 12.0 * fp4, fp8=fp8, int8=int8, fp4=fp4),
         kv=SimpleNamespace(bits=kv_bits),
-        pp=1.0, ep=1.0, attention_dp=1.0, chunk=0.0, draft=g.model, draft_length=0.0, graphs=True, kv_block=16.0,
+        pp=1.0, ep=1.0, attention_dp=1.0, chunk=0.0, draft=g.model, draft_length=0.0, graphs=True, kv_block=16.0, expert_imbalance=1.0,
         output_cv=0.0, max_context=0.0,
     )  # fmt: skip
 

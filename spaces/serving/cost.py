@@ -14,7 +14,17 @@ from .step import Pass, forward_pass
 
 __all__ = ["cost", "namespace", "predicted_seconds", "steady"]
 
-PASS = ("linear", "experts", "attention", "elementwise", "head", "communication", "waiting", "overhead")
+PASS = (
+    "linear",
+    "experts",
+    "attention",
+    "elementwise",
+    "head",
+    "communication",
+    "waiting",
+    "bubble",
+    "overhead",
+)
 
 
 def namespace(efficiency: Any, names: dict[str, Any]) -> Given:
@@ -31,18 +41,15 @@ def predicted_seconds(g: Given) -> Any:
     the middle of the output, ``kind_generate`` the prompts and the steps of all further tokens.
     """
     middle = g.past + g.prompt + 0.5 * g.output
-    share = g.batch / (g.pp * g.attention_dp)
-    prefill = forward_pass(g, share, maximum(g.prompt, 1.0), g.past).seconds * _turns(g)
+    batches = minimum(g.batch / g.attention_dp, g.pp)
+    turns = (
+        batches + g.pp - 1.0
+    ) / g.pp  # all pass the first stage one after another, and the last one the others
+    share = g.batch / (batches * g.attention_dp)
+    prefill = forward_pass(g, share, maximum(g.prompt, 1.0), g.past).seconds * turns
     decode = load.decode(g, g.batch, middle).seconds
     whole = prefill + maximum(g.output - 1.0, 0.0) * decode
     return where(g.kind_prefill > 0, prefill, where(g.kind_decode > 0, decode, whole))
-
-
-def _turns(g: Given) -> Any:
-    """Stage times that the micro-batches of a prefill take, over those of one of them: all pass the first stage one after
-    another, and the last one the others.
-    """
-    return (2.0 * g.pp - 1.0) / g.pp
 
 
 def steady(g: Given) -> Any:
@@ -75,7 +82,8 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
     tokens = served * quantity(g.output_len, "token")
     dense = matmul_rate(g)
     work, first = t.decoding.work, t.prefilling.work
-    power = gpus * (g.hardware.idle + g.power_share * (g.hardware.tdp - g.hardware.idle)) * g.pue
+    busy = g.power_share * minimum(served / capacity, 1.0)
+    power = gpus * (g.hardware.idle + busy * (g.hardware.tdp - g.hardware.idle)) * g.pue
     price = where(g.gpu_price > quantity(0.0 * one(g), "USD/h"), g.gpu_price, g.hardware.price)
     return {
         "gpus_used": gpus,
@@ -92,6 +100,7 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         **_parts("prefill", t.prefilling, t.chunks),
         "decode_step": t.step,
         **_parts("decode", t.decoding, 1.0),
+        "decode_draft": t.drafting,
         "prefill_compute": first.compute * t.chunks,
         "prefill_memory": first.memory * t.chunks,
         "decode_compute": work.compute,

@@ -15,6 +15,7 @@ __all__ = ["ENGINE", "GENERATION", "SHARED", "expectations"]
 GENERATION: Mapping[str, Number] = {
     "gemm": Number(0.78, 0.3),
     "gemm_half": Number(64.0, 0.5, share=False),
+    "vector": Number(4.0, 0.5, share=False),
     "narrow": Number(0.75, 0.3),
     "attention": Number(0.45, 0.4),
     "memory": Number(0.85, 0.4),
@@ -25,7 +26,8 @@ GENERATION: Mapping[str, Number] = {
     "unpack": Number(4.0, 0.5, share=False),
 }
 """``gemm``: share of the dense 16-bit peak of large multiplications, ``narrow`` what formats below 16 bits reach of that share;
-``gemm_half``: rows at which a multiplication takes twice as long as its size says. ``attention``: share of the peak.
+``gemm_half``: rows at which a multiplication takes twice as long as its size says; ``vector`` how much longer a row takes as a
+product with a vector. ``attention``: share of the peak.
 ``memory``, ``cache``, ``link``: share of bandwidth that weights, cached keys and values, and messages are moved at.
 ``kernel``: seconds that a kernel takes beside its work, ``link_latency`` a collective of two GPUs. ``unpack``: operations that widen
 a 4-bit weight."""

@@ -20,8 +20,6 @@ Given = Any
 
 ACTIVATION_BYTES = 2.0
 """Bytes of an activation between kernels: 16 bits in every engine, also where matrices multiply in 8 bits."""
-VECTOR = 4.0
-"""How much longer a row takes as a product with a vector than in a large matrix multiplication."""
 UNPACKED = 12.0
 """Bits from which on a weight takes no arithmetic to unpack; below, it takes more the fewer there are."""
 ABSORBED = 16.0
@@ -102,7 +100,7 @@ def _share(g: Given, rows: Any) -> Any:
     # rows of an expert are a mean, and no whole number: only real tiles are rounded up
     whole = where(g.engine.tile > 1.0, ceil(rows / g.engine.tile) * g.engine.tile, rows)
     tiles = whole + e.gemm_half
-    worked = where(rows <= g.engine.vector_rows, minimum(VECTOR * rows, tiles), tiles)
+    worked = where(rows <= g.engine.vector_rows, minimum(e.vector * rows, tiles), tiles)
     return reached(e.gemm * narrow * g.engine.compute) * rows / worked
 
 
@@ -147,7 +145,7 @@ def attention(g: Given, sequences: Any, queries: Any, keys: Any, cached: Any) ->
     flops = quantity(2.0 * sequences * queries * keys * heads * widths, "flop")
     stored = where(m.mla > 0, latent, 2.0 * kv_heads * m.head_dim) * g.kv.bits / 8.0
     group = where(m.mla > 0, 1.0, heads / kv_heads)
-    copies = 1.0 + g.engine.copies * group + 2.0 * g.engine.appends
+    copies = 1.0 + g.engine.copies * where(group > 1.0, group, 0.0) + 2.0 * g.engine.appends
     projected = sequences * queries * heads * (query_dim(m) + value_dim(m)) * ACTIVATION_BYTES
     moved = quantity(sequences * cached * stored * copies + projected, "B")
     rows = queries * where(m.mla > 0, heads, group)
@@ -155,7 +153,7 @@ def attention(g: Given, sequences: Any, queries: Any, keys: Any, cached: Any) ->
     share = (
         reached(g.efficiency.attention * g.engine.compute)
         * rows
-        / minimum(VECTOR * rows, rows + g.efficiency.gemm_half)
+        / minimum(g.efficiency.vector * rows, rows + g.efficiency.gemm_half)
     )
     compute = flops / (peak * share)
     memory = moved / (g.hardware.bandwidth * reached(g.efficiency.cache * g.engine.streaming))

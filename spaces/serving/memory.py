@@ -10,8 +10,10 @@ from dse.spaces.catalog import architecture
 from .kernels import ACTIVATION_BYTES, Given
 from .step import head_bits
 
-__all__ = ["cache_bytes", "cached_tokens", "memory", "peak", "weight_bytes"]
+__all__ = ["PASS_TOKENS", "cache_bytes", "cached_tokens", "memory", "peak", "weight_bytes"]
 
+PASS_TOKENS = 8192.0
+"""Tokens of prompts that engines take into one pass (vLLM's max_num_batched_tokens, TensorRT-LLM's max_num_tokens)."""
 LOGIT_BYTES = 6.0
 """Bytes of a logit: 16 bits from the multiplication, and 32 for sampling."""
 
@@ -45,10 +47,11 @@ def cache_bytes(g: Given, m: Any, sequences: Any, tokens: Any) -> Any:
 
 
 def _working(g: Given) -> Any:
-    """Activations of the longest pass: a chunk of prefill, or the decode batch, and its logits."""
+    """Activations of the longest pass: a chunk of prefill, the prompts that share a pass, or the decode batch, and its logits."""
     m = g.model
     sequences = maximum(g.batch / g.attention_dp, 1.0)
-    chunk = where(g.chunk > 0.0, minimum(g.chunk, g.prompt_len), g.prompt_len)
+    whole = maximum(g.prompt_len, minimum(PASS_TOKENS, g.prompt_len * sequences))
+    chunk = where(g.chunk > 0.0, minimum(g.chunk, g.prompt_len), whole)
     rows = maximum(chunk, sequences * (1.0 + g.draft_length))
     width = 4.0 * m.hidden + 2.0 * m.heads * architecture.query_dim(m) / g.tp + (2.0 + m.gated) * m.ffn / g.tp
     logits = sequences * (1.0 + g.draft_length) * m.vocab / g.tp * LOGIT_BYTES

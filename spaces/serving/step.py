@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dse.expressions.tracer import log2, maximum, minimum, quantity, where
+from dse.expressions.tracer import ceil, log2, maximum, minimum, quantity, where
 from dse.spaces.catalog import architecture
 
 from .kernels import ACTIVATION_BYTES, Given, Work, attention, elementwise, matmul, one, seconds_zero
@@ -21,7 +21,11 @@ NORM_VALUES = 10.0
 LAYER_KERNELS = 4.0
 """Launches of a layer beside its matrix multiplications and attention: norms, rotation with cache write, activation."""
 EXPERT_LAUNCHES = 0.12
-"""Launches of one expert in an engine that loops over all of them, over those of a whole dense layer: three of about 25."""
+COLLECTIVE_LAUNCHES = 0.2
+UNPACKING_LAUNCHES = 0.3
+"""Launches over those of a dense layer, about 25: of one expert where an engine loops over all of them (its matrices), of two
+collectives, and of kernels that unpack the matrices of a layer. Rounded to what runs of Transformers and LitGPT say.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Pass:
 
     ``linear`` the projections and MLPs, ``experts`` routed experts, ``attention`` cores, ``elementwise`` norms, activation
     and residuals, ``head`` logits and sampling, ``communication`` between ranks, ``waiting`` for launches of the host
-    that kernels do not hide, ``overhead`` of the engine for each step.
+    that kernels do not hide, ``bubble`` of stages for the last one, which has the head besides its layers, ``overhead`` of the
+    engine for each step.
     """
 
     linear: Any
@@ -40,6 +45,7 @@ class Pass:
     head: Any
     communication: Any
     waiting: Any
+    bubble: Any
     overhead: Any
     work: Work
 
@@ -48,14 +54,15 @@ class Pass:
         """The whole pass."""
         return (
             self.linear + self.experts + self.attention + self.elementwise + self.head + self.communication
-            + self.waiting + self.overhead
+            + self.waiting + self.bubble + self.overhead
         )  # fmt: skip
 
 
-def forward_pass(g: Given, sequences: Any, queries: Any, past: Any) -> Pass:
+def forward_pass(g: Given, sequences: Any, queries: Any, past: Any, micro_batches: Any = 1.0) -> Pass:
     """A pass over ``queries`` new tokens of each of ``sequences`` sequences that have ``past`` tokens in the cache.
 
-    ``sequences`` are those of one micro-batch on one attention rank. Only the last token of each gets logits, unless
+    ``sequences`` are those of one micro-batch on one attention rank, and ``micro_batches`` are under way in as many stages: each
+    moves on when the slowest is done. Only the last token of each gets logits, unless
     there are few (speculation verifies all of them).
     """
     m = g.model
@@ -79,6 +86,7 @@ def forward_pass(g: Given, sequences: Any, queries: Any, past: Any) -> Pass:
         head.seconds,
         communication,
         waiting,
+        (micro_batches - 1.0) * head.seconds,
         g.engine.overhead + seconds_zero(g),
         work,
     )
@@ -88,7 +96,7 @@ def _launches(g: Given) -> Any:
     """Seconds in which the host launches the kernels of a pass one by one; a captured graph takes none of them. Collectives
     and separate kernels that unpack weights are launched too.
     """
-    more = where(g.tp > 1.0, 0.2, 0.0) + 0.3 * g.weights.unpacking
+    more = where(g.tp > 1.0, COLLECTIVE_LAUNCHES, 0.0) + UNPACKING_LAUNCHES * g.weights.unpacking
     captured = where(g.graphs, g.engine.captures, 0.0)
     looped = g.engine.loops * g.model.moe_layers * g.model.experts * EXPERT_LAUNCHES
     return (g.model.layers * (1.0 + more) + looped) * g.engine.launch * (1.0 - captured)
@@ -125,17 +133,18 @@ def _dense_mlp(g: Given, rows: Any) -> Work:
 
 def _experts(g: Given, rows: Any) -> Work:
     """Routed experts: a rank reads those that any token of the instance chose, E (1 - (1 - k/E)^tokens) of all
-    (uniform routing), and multiplies each with its tokens.
+    (uniform routing), and multiplies each with its tokens. With EP a rank has whole ones, and the fullest
+    ``expert_imbalance`` times the mean of tokens.
     """
     m = g.model
     experts = maximum(m.experts, 1.0)
     tokens = rows * g.attention_dp
     ranks = g.tp * g.attention_dp
     chosen = maximum(1.0 - (1.0 - minimum(m.top_k / experts, 0.999)) ** tokens, 1e-9)
-    pairs = tokens * m.top_k / ranks
-    distinct = where(
-        tokens < g.engine.grouped_from, maximum(pairs, chosen * m.experts / ranks), chosen * m.experts / ranks
-    )
+    pairs = tokens * m.top_k / ranks * where(g.ep > 1.0, g.expert_imbalance, 1.0)
+    mean = chosen * m.experts / ranks
+    held = where(g.ep > 1.0, ceil(chosen * m.experts / g.ep) * g.ep / ranks, mean)
+    distinct = where(tokens < g.engine.grouped_from, maximum(pairs, held), held)
     read = distinct * architecture.expert_parameters(m)
     rows_each = maximum(pairs / maximum(distinct, 1e-9), 1.0)
     values = pairs * (2.0 * m.hidden + (2.0 + m.gated) * m.expert_ffn)

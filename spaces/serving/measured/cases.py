@@ -30,7 +30,7 @@ JOB = ("prompt", "output", "past", "n_gpus")
 INPUTS: Mapping[str, Any] = {
     "prompt_cv": 0.0, "output_cv": 0.0, "request_rate": 0.0, "prefix_hit": 0.0, "acceptance": 0.0, "attention_dp": 1.0,
     "replicas": 1.0, "chunk": 0.0, "draft_length": 0.0, "disaggregated": 0.0, "memory_reserve": 0.0,
-    "prefill_ratio": 1.0,
+    "prefill_ratio": 1.0, "expert_imbalance": 1.0,
 }  # fmt: skip
 """Inputs and dimensions that no table states, at the values that change nothing."""
 
