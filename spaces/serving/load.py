@@ -47,14 +47,16 @@ def decode(g: Given, batch: Any, context: Any) -> Pass:
 class Times:
     """Seconds and rates of one instance; ``prefilling`` and ``decoding`` are the passes that they come from.
 
-    ``chunks`` passes make a prompt's ``prefill`` (s). ``step`` (s) is a decode step of the full batch, of which each sequence
-    has ``tokens_per_step`` tokens; ``interval`` (s) the longest time between two tokens. ``capacity`` (1/s) are the requests
-    that the full batch sustains, ``tpot`` (s) is then the time per output token. Of ``rate`` requests (1/s): ``running``
-    sequences, ``loaded_tpot`` (s), ``wait`` (s) for prefill, and ``between`` (s), what holds up a prompt's own passes. ``transfer`` (s) moves its cache. ``goodput`` (1/s) is the highest rate within the limits.
+    ``chunks`` passes make a prompt's ``prefill`` (s). ``step`` (s) is a decode step of the full batch with its ``drafting``
+    (s), of which each sequence has ``tokens_per_step`` tokens; ``interval`` (s) the longest time between two tokens.
+    ``capacity`` (1/s) are the requests that the full batch sustains, ``tpot`` (s) is then the time per output token. Of
+    ``rate`` requests (1/s): ``running`` sequences, ``loaded_tpot`` (s), ``wait`` (s) for prefill, and ``between`` (s), what
+    holds up a prompt's own passes. ``transfer`` (s) moves its cache. ``goodput`` (1/s) is the highest rate within the limits.
     """
 
     prefilling: Pass
     decoding: Pass
+    drafting: Any
     chunks: Any
     prefill: Any
     step: Any
@@ -106,6 +108,7 @@ def times(g: Given, rate: Any) -> Times:
     return Times(
         prefilling=one,
         decoding=full,
+        drafting=drafted,
         chunks=chunks,
         prefill=whole,
         step=full.seconds + drafted,
