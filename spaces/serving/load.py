@@ -14,13 +14,11 @@ from typing import Any
 from dse.expressions.tracer import ceil, maximum, minimum, quantity, where
 
 from .kernels import Given, one, seconds_zero
-from .memory import cache_bytes
+from .memory import PASS_TOKENS, cache_bytes
 from .step import Pass, forward_pass
 
 __all__ = ["Times", "decode", "prefill", "times"]
 
-PASS_TOKENS = 8192.0
-"""Tokens of prompts that engines take into one pass (vLLM's max_num_batched_tokens, TensorRT-LLM's max_num_tokens)."""
 KNOT = 1.4
 """Where the seconds of a step with experts bend; steps between are up to a quarter longer than the two lines."""
 HALVINGS = 8
@@ -39,8 +37,9 @@ def decode(g: Given, batch: Any, context: Any) -> Pass:
 
     One micro-batch of ``batch / (pp x attention_dp)`` sequences passes all stages while the others are in other stages.
     """
-    sequences = maximum(batch / (g.pp * g.attention_dp), 1.0)
-    return forward_pass(g, sequences, 1.0 + g.draft_length, context)
+    each = maximum(batch / g.attention_dp, 1.0)
+    under_way = minimum(each, g.pp)
+    return forward_pass(g, each / under_way, 1.0 + g.draft_length, context, under_way)
 
 
 @dataclass(frozen=True, slots=True)
