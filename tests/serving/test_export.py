@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def test_the_starter_of_tensorrt_takes_its_configuration() -> None:
     last = written.starter("plan.yaml").splitlines()[-1]
     assert last == (
         "exec srun --mpi=pmix --nodes 2 --ntasks 16 --ntasks-per-node 8 trtllm-llmapi-launch"
-        ' trtllm-serve "${MODEL:-meta-llama/Llama-3.1-70B-Instruct}" --config "$(dirname "$0")/plan.yaml"'
+        ' trtllm-serve "${MODEL:-meta-llama/Llama-3.1-70B-Instruct}" --config "$(dirname "$0")"/plan.yaml'
         ' --port "$((8000 + ${REPLICA:-0}))"'
     )
     assert YAML(typ="safe").load(written.text)["tensor_parallel_size"] == 16
@@ -207,6 +208,56 @@ def test_the_shell_understands_the_script(engine: str, tmp_path: Path) -> None:
         assert words[:2] == ["-m", "sglang.launch_server"]
         assert words[words.index("--speculative-draft-model-path") + 1] == "a/draft"
         assert words[words.index("--port") + 1] == "30001"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_names_are_never_run(engine: str, tmp_path: Path) -> None:
+    """Folders, rows and files may have any name: the shell gives them to the engine as they are."""
+    folder = "/tmp/$(touch ran) `touch ran` \"; touch ran; '}${x}\\\n touch ran\n# \u2028\x85é%20\n"
+    names = {"model": folder + "/config.json", "draft": f"draft{folder}/config.json"}
+    known = plan(batch=8.0)
+    texts = {**known.texts, **names, "hardware": "h100\ntouch ran"}
+    hostile = replace(
+        known,
+        inputs={**known.inputs, **names},
+        texts={**texts, "routing": "x\ntouch ran"},
+        design={**known.design, "routing": "x\ntouch ran"},
+        given=known.given | {"draft"},
+    )
+    written = TARGETS[engine](hostile)
+    file = "$(touch ran)';touch ran;'.yaml"
+    script = written.starter(file) if written.starter else written.text
+    for name in ("vllm", "python", "trtllm-serve"):
+        (tmp_path / name).write_text('#!/bin/bash\nprintf "%s\\0" "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "plan.sh").write_text(script)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "plan.sh"], env=env, cwd=tmp_path, capture_output=True, check=True, timeout=20
+    )
+    assert not (tmp_path / "ran").exists()
+    assert not done.stderr
+    words = done.stdout.decode().split("\0")
+    assert folder in words
+    draft = f"draft{folder}"
+    if engine == "vllm":
+        assert json.loads(words[words.index("--speculative-config") + 1])["model"] == draft
+    elif engine == "sglang":
+        assert words[words.index("--speculative-draft-model-path") + 1] == draft
+    else:
+        assert words[words.index("--config") + 1] == f"./{file}"
+        assert YAML(typ="safe").load(written.text)["speculative_config"]["speculative_model"] == draft
+
+
+def test_a_name_is_text_in_the_configuration_and_no_option() -> None:
+    assert 'speculative_model: "true"' in TARGETS["tensorrt-llm"](plan_of_draft("true/config.json")).text
+    assert "./-x" in TARGETS["vllm"](plan_of_draft("-x/config.json")).text
+
+
+def plan_of_draft(name: str) -> Plan:
+    """The plan with another draft model, which need not exist."""
+    known = plan()
+    return replace(known, inputs={**known.inputs, "draft": name})
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -494,3 +496,34 @@ def test_rotations_and_norms_are_those_of_the_file(tmp_path: Path) -> None:
     assert (
         "# Put your model's own rope scaling (yarn) here." in TARGETS["megatron"](plan(model=str(path))).text
     )
+
+
+def test_names_of_files_and_in_them_stay_text(tmp_path: Path) -> None:
+    """A folder or a downloaded config.json may have any name in it: none is run, and paths are read back."""
+    folder = tmp_path / "$(touch ran) `touch ran`\ntouch ran\n\u2028\x85\x7f 50% %20"
+    folder.mkdir()
+    path = folder / "config.json"
+    scaling = {"rope_type": "yarn\ntouch ran\n", "factor": 4.0}
+    path.write_text(json.dumps({**LLAMA, "num_hidden_layers": 24, "rope_scaling": scaling}), encoding="utf-8")
+    for name in ("torchrun", "deepspeed"):
+        (tmp_path / name).write_text("#!/bin/bash\n")
+        (tmp_path / name).chmod(0o755)
+    deep = {"tp": "1", "sequence_parallel": "false", "pp": "1", "sharding": "zero2"}
+    megatron = TARGETS["megatron"](plan(model=str(path))).text
+    deepspeed = TARGETS["deepspeed"](plan(deep, model=str(path))).starter
+    assert deepspeed is not None
+    for script in (megatron, deepspeed("ds.json")):
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+            timeout=20,
+        )
+        assert not done.stderr
+        assert not (tmp_path / "ran").exists()
+    assert read_plan(megatron, "launch.sh", problem()).inputs["model"] == str(path)
+    text, read = titan(model=str(path))
+    assert tomllib.loads(text)["model"]["name"] == "llama3"
+    assert read["model"] == str(path)

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dse.errors import InputError
+from dse.spaces.remarks import one_line, remark_line
 from dse.study.exports import Plan
 
 from .repositories import checkpoint
+from .script import Asked
 
 __all__ = ["Deployment", "cannot"]
 
@@ -158,9 +160,10 @@ class Deployment:
         """Comments that every engine's script begins with."""
         hardware = plan.texts.get("hardware", "GPUs")
         many = "instance" if self.replicas == 1 else "instances"
-        yield f"# {self.model}: {self.replicas} {many} of {self.gpus} x {hardware}, batch={self.batch} on each"
-        pairs = " ".join(f"{name}={text.replace(' ', '%20')}" for name, text in _shown(plan).items())
-        yield f"# dse: {pairs}"
+        yield one_line(
+            f"# {self.model}: {self.replicas} {many} of {self.gpus} x {hardware}, batch={self.batch} on each"
+        )
+        yield remark_line(_shown(plan))
         if self.replicas == 1 and (spare := self.spare(plan)) > 1:
             yield f"# Without a request rate it stands for all instances: n_gpus={plan.texts['n_gpus']} are enough for {spare}."
         if self.replicas > 1:
@@ -192,23 +195,24 @@ class Deployment:
             return "# disaggregated=false: the same GPUs process prompts and decode."
         return f"# disaggregated=true: prefill_ratio={self.prefill_ratio:g} instances for prompts for each one that decodes."
 
-    def place(self) -> tuple[str, str]:
-        """The shell's word for the checkpoint, and for that of the draft model."""
-        return _word("MODEL", self.model), _word("DRAFT", self.draft) if self.draft_length else ""
+    def place(self) -> Asked:
+        """Where the checkpoint is."""
+        return _asked("MODEL", self.model)
+
+    def draft_place(self) -> Asked:
+        """Where that of the draft model is."""
+        return _asked("DRAFT", self.draft)
 
     def untold(self, plan: Plan) -> list[str]:
         """Comments on dimensions that no engine is told."""
         others = [
             f"{name}={plan.texts.get(name, value)}" for name, value in plan.design.items() if name not in TOLD
         ]
-        return [f"# Not for the engine: {', '.join(others)}."] if others else []
+        return [one_line(f"# Not for the engine: {', '.join(others)}.")] if others else []
 
 
-def _word(variable: str, model: str) -> str:
-    known = checkpoint(model)
-    return (
-        f'"${{{variable}:-{known}}}"' if known else f'"${{{variable}:?set it to the checkpoint of {model}}}"'
-    )
+def _asked(variable: str, model: str) -> Asked:
+    return Asked(variable, checkpoint(model), f"set it to the checkpoint of {model}")
 
 
 def _lacks_bf16(plan: Plan) -> bool:

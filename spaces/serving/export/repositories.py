@@ -59,5 +59,6 @@ def checkpoint(model: str) -> str:
         ending = "" if family == "qwen3" else "-Instruct"
         return f"Qwen/{family.capitalize()}-{size.upper()}{ending}"
     if model.endswith(".json") or "/" in model:
-        return str(Path(model).parent) if model.endswith(".json") else model
+        place = str(Path(model).parent) if model.endswith(".json") else model
+        return f"./{place}" if place.startswith("-") else place  # no option of the engine
     return ""

@@ -11,7 +11,7 @@ from dse.study.exports import Plan, Written
 
 from .deployment import Deployment, cannot
 from .offered import GGUF, Method, Offer, both, pairs
-from .script import Argument, quoted, script
+from .script import Argument, Asked, quoted, script
 
 __all__ = ["write_sglang"]
 
@@ -60,12 +60,12 @@ def write_sglang(plan: Plan) -> Written:
         raise cannot("sglang", plan, "draft_length", "a draft model does not go with data parallel attention")
     if d.draft_length and d.pp > 1:
         raise cannot("sglang", plan, "draft_length", "speculation does not go with pipeline parallelism")
-    model, draft = d.place()
+    model, draft = d.place(), d.draft_place()
     return Written(
         script(
             d.heading(plan),
             [
-                ("model-path", model, ""),
+                ("model-path", f'"{model.text}"', ""),
                 *_parallel(d),
                 *_scheduling(d),
                 *_formats(plan, d),
@@ -74,6 +74,7 @@ def write_sglang(plan: Plan) -> Written:
             ],
             'exec python -m sglang.launch_server "${ARGS[@]}"',
             [*_remarks(d), *d.untold(plan)],
+            [model, draft] if d.draft_length else [model],
         ),
         d.notes("sglang", plan),
     )
@@ -124,10 +125,10 @@ def _formats(plan: Plan, d: Deployment) -> Iterator[Argument]:
     yield "kv-cache-dtype", OFFER.cache(plan, d), f"kv={d.kv}"
 
 
-def _speculation(d: Deployment, draft: str) -> Iterator[Argument]:
+def _speculation(d: Deployment, draft: Asked) -> Iterator[Argument]:
     if d.draft_length:
         yield "speculative-algorithm", "STANDALONE", "a draft model of its own"
-        yield "speculative-draft-model-path", draft, ""
+        yield "speculative-draft-model-path", f'"{draft.text}"', ""
         yield "speculative-num-steps", f"{d.draft_length}", "draft_length"
         yield "speculative-eagle-topk", "1", "one sequence of drafts, no tree"
         yield "speculative-num-draft-tokens", f"{d.draft_length + 1}", "with the token before them"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,8 +20,11 @@ from .repositories import checkpoint
 
 __all__ = ["write_tensorrt"]
 
-_PLAIN = re.compile(r"[A-Za-z][\w./-]*")
+_PLAIN = re.compile(r"(?!(?i:true|false|yes|no|on|off|y|n|null)$)[A-Za-z][A-Za-z0-9_./-]*")
 """Texts that YAML reads as they are."""
+
+_BREAKS = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+"""Characters that JSON writes as they are and YAML does not take, or takes for line ends."""
 
 OFFER = Offer(
     "tensorrt-llm",
@@ -120,7 +124,12 @@ def _yaml(config: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield from _yaml(value, f"{indent}  ")
         else:
             plain = isinstance(value, str) and _PLAIN.fullmatch(value)
-            yield f"{indent}{key}: {value if plain else json.dumps(value)}"
+            yield f"{indent}{key}: {value if plain else _quoted(value)}"
+
+
+def _quoted(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return _BREAKS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def _remarks(d: Deployment, method: Method) -> Iterator[str]:
@@ -144,9 +153,9 @@ def _prefill(d: Deployment) -> str:
 
 
 def _starter(plan: Plan, d: Deployment, method: Method, file: str) -> str:
-    model, _ = d.place()
-    command = f'trtllm-serve {model} --config "$(dirname "$0")/{file}" --port "$((8000 + ${{REPLICA:-0}}))"'
-    lines = ["#!/bin/bash", *d.heading(plan), f"# Needs {method.checkpoint}."]
+    model = d.place()
+    command = f'trtllm-serve "{model.text}" --config "$(dirname "$0")"/{shlex.quote(file)} --port "$((8000 + ${{REPLICA:-0}}))"'
+    lines = ["#!/bin/bash", *d.heading(plan), f"# Needs {method.checkpoint}.", *model.before]
     if d.nodes > 1:
         each = -(-d.gpus // d.nodes)
         lines.append(f"# {d.gpus} GPUs are {d.nodes} machines.")

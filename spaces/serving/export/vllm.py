@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dse.study.exports import Plan, Written
 
 from .deployment import Deployment, cannot
 from .offered import GGUF, Method, Offer, both, pairs
-from .script import Argument, quoted, script
+from .script import Argument, Asked, quoted, script
 
 __all__ = ["write_vllm"]
 
@@ -63,13 +64,14 @@ def write_vllm(plan: Plan) -> Written:
         )
     if d.attention_dp > 1 and not d.experts:
         raise cannot("vllm", plan, "attention_dp", "of a dense model it replicates all; use replicas")
-    model, draft = d.place()
+    model, draft = d.place(), _escaped(d.draft_place())
     return Written(
         script(
             d.heading(plan),
             [*_parallel(d), *_scheduling(d), *_formats(plan, d), *_speculation(d, draft), *_server(d)],
-            f'exec vllm serve {model} "${{ARGS[@]}}"',
+            f'exec vllm serve "{model.text}" "${{ARGS[@]}}"',
             [*_remarks(d), *d.untold(plan)],
+            [model, draft] if d.draft_length else [model],
         ),
         d.notes("vllm", plan),
     )
@@ -118,13 +120,17 @@ def _formats(plan: Plan, d: Deployment) -> Iterator[Argument]:
     yield "kv-cache-dtype", OFFER.cache(plan, d), f"kv={d.kv}"
 
 
-def _speculation(d: Deployment, draft: str) -> Iterator[Argument]:
+def _escaped(place: Asked) -> Asked:
+    """A place as it stands in a text of JSON."""
+    return replace(place, default=json.dumps(place.default)[1:-1])
+
+
+def _speculation(d: Deployment, draft: Asked) -> Iterator[Argument]:
     if d.draft_length:
         rest = json.dumps({"method": "draft_model", "num_speculative_tokens": d.draft_length})[1:]
-        name = draft.strip('"')
         yield (
             "speculative-config",
-            f'"{{\\"model\\": \\"{name}\\", {rest.replace(chr(34), chr(92) + chr(34))}"',
+            f'"{{\\"model\\": \\"{draft.text}\\", {rest.replace(chr(34), chr(92) + chr(34))}"',
             f"draft_length={d.draft_length}",
         )
 

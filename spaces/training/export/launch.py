@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
 from dse.errors import InputError, nearest
+from dse.spaces.remarks import read_remark
 
 from .flags import Flag, Flags, spread
 from .names import (
@@ -19,7 +20,6 @@ from .names import (
     MEGATRON_VALUES,
     TORCHRUN,
 )
-from .remarks import read_remark
 from .shell import UNKNOWN, Script, Word, read_script
 
 __all__ = ["LIMIT", "Launch", "read_launch"]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dse.spaces.remarks import one_line
+
 from .shapes import cell
 
 __all__ = ["details"]
@@ -40,7 +42,7 @@ def details(row: Mapping[str, object]) -> tuple[list[tuple[str, str]], str]:
         missing.append("norm-epsilon")
     else:
         flags.append(("norm-epsilon", f"{epsilon:g}"))
-    return flags, f"Put your model's own {', '.join(missing)} here." if missing else ""
+    return flags, one_line(f"Put your model's own {', '.join(missing)} here.") if missing else ""
 
 
 def _number(value: object) -> bool:

@@ -10,12 +10,13 @@ from typing import Any
 
 from dse.errors import InputError, nearest
 from dse.problem import Problem
+from dse.spaces.remarks import one_line, read_remark
 from dse.study.exports import KnownPlan, Plan, Written, row_of
 
 from .flavors import find_flavor, flavor_of, unbuildable
 from .models import model_row
 from .names import TORCHTITAN
-from .remarks import read_remark, remark
+from .remarks import remark
 from .shapes import Shape, cannot, cell, flag, text, whole
 
 __all__ = ["read_torchtitan", "write_torchtitan"]
@@ -93,9 +94,11 @@ def write_torchtitan(plan: Plan) -> Written:
     if eight:
         config["float8"] = {"recipe_name": "tensorwise", "enable_fsdp_float8_all_gather": sharding != "ddp"}
     comments = [
-        f"# {plan.texts.get('model', found.name)} on {shape.n_gpus} GPUs: torchrun ... torchtitan/train.py --job.config_file THIS",
+        one_line(
+            f"# {plan.texts.get('model', found.name)} on {shape.n_gpus} GPUs: torchrun ... torchtitan/train.py --job.config_file THIS"
+        ),
         *remark(plan),
-        *(f"# {line}" for line in found.comments),
+        *(one_line(f"# {line}") for line in found.comments),
     ]
     return Written("\n".join(comments) + "\n" + _toml(config), tuple(notes))
 
