@@ -7,14 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dse.spaces.measured.summary import (
-    compared_tables,
-    counted_note,
-    error_cells,
-    figures,
-    first_table,
-    seen_note,
-)
 from dse.spaces.measured.tables import number, percent
 from dse.study.agreement import Cell, Table
 
@@ -28,10 +20,20 @@ __all__ = ["compared", "overall", "summary"]
 
 def overall(scores: Scores, reached: Sequence[Ceiling] = ()) -> dict[str, Cell]:
     """The figures that bars are set on, by name."""
+    whole = scores.whole
     ratio = [one.ratio for one in reached]
     return {
-        **figures(scores),
+        "macro": scores.macro,
+        "macro_median": scores.macro_of("median"),
+        "macro_bias": scores.macro_of("bias"),
+        "macro_p90": scores.macro_of("p90"),
         "decode_macro": scores.decode_macro,
+        "rows": sum(len(run.members) for run in scores.runs),
+        "configurations": len(scores.runs),
+        "groups": len(scores.groups),
+        "sources": len(scores.sources),
+        "pooled_mean": whole.mean if whole else None,
+        "pooled_median": whole.median if whole else None,
         "batch_sweeps": len(scores.sweeps),
         **{
             f"{name}_spearman{end}": figure
@@ -57,8 +59,17 @@ def summary(scores: Scores, reached: Sequence[Ceiling], record: Fitted | None, r
     held = record or Fitted()
     notes = [scored_note(rows), *assumed_notes(rows)] if rows else []
     if scores.runs:
-        cells += error_cells(scores, held.left_out_macro, "")
-        notes += [counted_note(scores, "model, GPU, engine"), *_single(scores), _provenance(scores, record)]
+        cells += [
+            (percent(scores.macro), percent(held.left_out_macro), "mean error, macro"),
+            (percent(scores.macro_of("median")), "-", "median error, macro"),
+            (
+                percent(scores.macro_of("bias")),
+                "-",
+                "bias, macro (above 0: the figure is predicted too high)",
+            ),
+            (percent(scores.macro_of("p90")), "-", "90th percentile of the error, macro"),
+        ]
+        notes += [_counted(scores), *_single(scores), _provenance(scores, record)]
     if scores.decode:
         figure = "mean error of single tokens without the prefill, macro"
         cells.append((percent(scores.decode_macro), percent(held.figure("decode")), figure))
@@ -72,8 +83,20 @@ def summary(scores: Scores, reached: Sequence[Ceiling], record: Fitted | None, r
         figure = "ceilings that the best batch reaches"
         cells.append((f"{sum(one >= 1.0 for one in ratio)} of {len(ratio)}", "-", figure))
         cells.append((f"{np.median(ratio):.2f}", "-", "predicted best over published, median"))
-    found: Table = first_table(cells, notes, seen)
-    return found
+    if not seen:  # figures of a fit's own sources say nothing of others
+        cells = [(here, figure) for here, _, figure in cells]
+    columns = (("here", "value"), *([("left_out", "value")] if seen else []), ("figure", "text"))
+    return Table("summary", "Summary", columns, tuple(cells), tuple(notes))
+
+
+def _counted(scores: Scores) -> str:
+    rows = sum(len(run.members) for run in scores.runs)
+    count = len(scores.sources)
+    return (
+        f"{rows:,} rows, {len(scores.runs):,} configurations, {len(scores.groups)} groups of (model, GPU, engine), {count} "
+        f"source{'' if count == 1 else 's'}. Errors are relative to the measured figure in its own unit; macro is the mean over "
+        "sources of each source's mean over its groups."
+    )
 
 
 def _single(scores: Scores) -> list[str]:
@@ -88,10 +111,15 @@ def _provenance(scores: Scores, record: Fitted | None) -> str:
     files = "efficiency.csv (for each GPU generation) and engines.csv (for each engine) of the space"
     if record is None:
         return f"Fitted numbers: {files}."
+    count = len([name for name in scores.sources if name in record.in_sample])
     told = f"Fitted numbers: {files}, fitted to {record.rows:,} rows"
-    how = "where one of them has its GPU generation"
-    note: str = seen_note(told, scores.sources, record.in_sample, how)
-    return note
+    if not count:
+        return f"{told} of other sources: nothing here was seen by the fit."
+    share = "all" if count == len(scores.sources) else f"{count} of these {len(scores.sources)}"
+    return (
+        f"{told}, among them those of {share} sources: `here` is mostly in sample. `left out` is the error of each source "
+        "predicted by a fit to the other sources, where one of them has its GPU generation (efficiency.json)."
+    )
 
 
 def compared(
@@ -111,13 +139,16 @@ def compared(
     ranks: list[tuple[Cell, ...]] = []
     for name in ("throughput", "latency"):
         for end, label in (("", "mean"), ("_lowest", "lowest")):
-            each = [_ranks(one, name)[end] for _, one in tried]
-            ranks.append((*each, f"{name}, {label}"))
-    tables: tuple[Table, Table] = compared_tables(
-        [name for name, _ in tried],
-        found,
-        ranks,
-        f"Rank correlation in sweeps of the batch ({len(after.sweeps)})",
-        [scored_note(rows), *assumed_notes(rows)] if rows else [],
+            figures = [_ranks(one, name)[end] for _, one in tried]
+            ranks.append((*figures, f"{name}, {label}"))
+    names = [name for name, _ in tried]
+    errors = (*((name, "percent") for name in names), ("figure", "text"))
+    numbers = (*((name, "number") for name in names), ("sweeps", "text"))
+    notes = [scored_note(rows), *assumed_notes(rows)] if rows else []
+    title = "Mean errors; of a source, the mean over its groups"
+    return (
+        Table("calibration", title, errors, tuple(found), tuple(notes)),
+        Table(
+            "ranks", f"Rank correlation in sweeps of the batch ({len(after.sweeps)})", numbers, tuple(ranks)
+        ),
     )
-    return tables

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dse.spaces.measured.summary import (
-    compared_tables,
-    counted_note,
-    error_cells,
-    figures,
-    first_table,
-    seen_note,
-)
 from dse.spaces.measured.tables import number, percent
 from dse.study.agreement import Cell, Table
 
@@ -26,10 +18,19 @@ __all__ = ["compared", "noise_note", "overall", "summary"]
 
 def overall(scores: Scores) -> dict[str, Cell]:
     """The figures that bars are set on, by name."""
+    whole = scores.whole
     return {
         "macro": scores.macro,
         "macro_with_noisy": scores.macro_all,
-        **figures(scores),
+        "macro_median": scores.macro_of("median"),
+        "macro_bias": scores.macro_of("bias"),
+        "macro_p90": scores.macro_of("p90"),
+        "rows": sum(len(run.members) for run in scores.runs),
+        "configurations": len(scores.runs),
+        "groups": len(scores.groups),
+        "sources": len(scores.sources),
+        "pooled_mean": whole.mean if whole else None,
+        "pooled_median": whole.median if whole else None,
         "scale_sweeps": len(scores.scale),
         "scale_spearman": scores.scale_rank,
         "plan_sweeps": len(scores.plan),
@@ -61,17 +62,24 @@ def summary(
     seen = record is not None and times is not None and bool(set(times.sources) & set(record.in_sample))
     if times and times.runs:
         cells += _time_rows(times, record)
-        notes += [counted_note(times, "model, system"), _provenance(times, record), *noise_note(times)]
+        notes += [_counted(times), _provenance(times, record), *noise_note(times)]
     if memory:
         cells += _memory_rows(memory)
-    found: Table = first_table(cells, notes, seen)
-    return found
+    if not seen:  # figures of a fit's own sources say nothing of others
+        cells = [(here, figure) for here, _, figure in cells]
+    columns = (("here", "value"), *([("left_out", "value")] if seen else []), ("figure", "text"))
+    return Table("summary", "Summary", columns, tuple(cells), tuple(notes))
 
 
 def _time_rows(times: Scores, record: Fitted | None) -> list[tuple[Cell, ...]]:
     held = record or Fitted()
     scale, plan = len(times.scale), len(times.plan)
-    rows: list[tuple[Cell, ...]] = error_cells(times, held.left_out_macro, " of step times and rates")
+    rows: list[tuple[Cell, ...]] = [
+        (percent(times.macro), percent(held.left_out_macro), "mean error of step times and rates, macro"),
+        (percent(times.macro_of("median")), "-", "median error, macro"),
+        (percent(times.macro_of("bias")), "-", "bias, macro (above 0: the figure is predicted too high)"),
+        (percent(times.macro_of("p90")), "-", "90th percentile of the error, macro"),
+    ]
     if scale:
         figure = f"rank correlation in sweeps of scale ({scale}), median"
         rows.append((number(times.scale_rank), number(held.figure("scale_spearman")), figure))
@@ -111,13 +119,28 @@ def _worst_of(errors: Mapping[str, float]) -> str:
     return f" of the worst of {len(errors)} sources" if len(errors) > 1 else ""
 
 
+def _counted(times: Scores) -> str:
+    rows = sum(len(run.members) for run in times.runs)
+    return (
+        f"{rows:,} rows, {len(times.runs):,} configurations, {len(times.groups)} groups of (model, system), "
+        f"{len(times.sources)} source{'' if len(times.sources) == 1 else 's'}. Errors are relative to the measured figure in its own unit; macro is the mean "
+        "over sources of each source's mean over its groups."
+    )
+
+
 def _provenance(times: Scores, record: Fitted | None) -> str:
     """Which efficiencies were used, and whether they have seen these sources."""
     if record is None:
         return "Efficiencies: efficiency.csv of the space."
+    seen = [name for name in times.sources if name in record.in_sample]
+    share = "all" if len(seen) == len(times.sources) else f"{len(seen)} of these {len(times.sources)}"
     told = f"Efficiencies: efficiency.csv of the space, 12 numbers for each GPU generation, fitted to {record.rows:,} rows"
-    note: str = seen_note(told, times.sources, record.in_sample, "as recorded with the fit")
-    return note
+    if not seen:
+        return f"{told} of other sources: nothing here was seen by the fit."
+    return (
+        f"{told}, among them those of {share} sources: `here` is mostly in sample. `left out` is the error of each "
+        "source predicted by a fit to the other sources, as recorded with the fit (efficiency.json)."
+    )
 
 
 def compared(
@@ -141,12 +164,12 @@ def compared(
         (*(one.scale_rank for one in ranked), f"scale sweeps ({len(after.scale)})"),
         (*(one.plan_rank for one in ranked), f"plan sweeps ({len(after.plan)})"),
     ]
+    names = [name for name, _ in tried]
+    errors = (*((name, "percent") for name in names), ("figure", "text"))
+    numbers = (*((name, "number") for name in names), ("sweeps", "text"))
     notes = [scored_note(measured), *assumed_notes(measured)] if measured else []
-    tables: tuple[Table, Table] = compared_tables(
-        [name for name, _ in tried],
-        rows,
-        ranks,
-        "Median rank correlation",
-        [*notes, *noise_note(after)],
+    title = "Mean errors; of a source, the mean over its groups"
+    return (
+        Table("calibration", title, errors, tuple(rows), (*notes, *noise_note(after))),
+        Table("ranks", "Median rank correlation", numbers, tuple(ranks)),
     )
-    return tables
