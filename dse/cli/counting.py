@@ -16,14 +16,11 @@ __all__ = ["legal_counts"]
 def legal_counts(problem: Problem) -> dict[str, int]:
     """The number of legal designs of the whole space and of each team; no metric is evaluated.
 
-    The whole space is called ``all``, or ``whole space`` where a team has that name.
-
     Raises:
         InputError: a dimension is continuous, or the rules couple too many combinations to be counted.
     """
     whole = problem.everything
-    teams = {whole.name if whole.name not in problem.teams else "whole space": whole, **problem.teams}
-    return {name: _legal(problem, name, team) for name, team in teams.items()}
+    return {name: _legal(problem, name, team) for name, team in {whole.name: whole, **problem.teams}.items()}
 
 
 def _legal(problem: Problem, name: str, team: Team) -> int:

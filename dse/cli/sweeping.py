@@ -35,7 +35,7 @@ def sweep_lines(results: Swept) -> list[str]:
         if name not in names:
             lines += paragraph(f"with {name} = {value}", indent=2)
     team = results[0][1].team
-    lines += paragraph(f"{ambitions(problem)}{'' if team == 'all' else f'; team {team}'}")
+    lines += paragraph(f"{ambitions(problem)}{'' if team == problem.everything.name else f'; team {team}'}")
     several = len(problem.objectives) > 1
     header = [
         *map(_short, names),

@@ -250,8 +250,9 @@ class Problem:
 
     @cached_property
     def everything(self) -> Team:
-        """The team that may use the whole space."""
-        return Team("all", (Box((None,) * len(self.dimensions)),))
+        """The team that may use the whole space: ``all``, or ``whole space`` where a team of the problem is called so."""
+        name = "whole space" if "all" in self.teams else "all"
+        return Team(name, (Box((None,) * len(self.dimensions)),))
 
     def team(self, text: str | Team | None) -> Team:
         """The team called ``text``, which may combine teams: ``ml & systems``, ``ml | systems``; None is everything.
@@ -286,7 +287,7 @@ class Problem:
             digits = sorted({self.digit(dimension, value.strip()) for value in values.split(",")})
             allowed = [None] * at + [tuple(digits)] + [None] * (len(self.dimensions) - at - 1)
             return Team(name, (Box(tuple(allowed)),))
-        if name not in self.teams and name != "all":
+        if name not in self.teams and name != self.everything.name:
             raise InputError(_no_team(text, name, self.teams))
         return self.teams.get(name, self.everything)
 

@@ -166,7 +166,7 @@ def limit_map(
     names = [one.input.name for one in wanted]
     if len(wanted) not in (1, 2) or len(set(names)) != len(names):
         raise InputError(f"a map has one or two different limits, but got {', '.join(names) or 'none'}")
-    chosen = list(teams or problem.teams) or ["all"]
+    chosen = list(teams or problem.teams) or [problem.everything.name]
     for team in chosen:
         problem.team(team)
     limits = tuple(limit_of(problem, one.input) for one in wanted)
@@ -187,7 +187,7 @@ def _by_fronts(
 ) -> LimitMap | str:
     """The map by one search for each team; or why fronts do not tell."""
     asked, numbers = front_problem(problem, limits)
-    results = [solve(asked, team=None if name == "all" else name) for name in names]
+    results = [solve(asked, team=name) for name in names]
     for result in results:
         reason = next((why for why, *_ in result.failures if why.startswith(_UNBOUNDED)), "")
         if reason:
@@ -306,7 +306,7 @@ def _by_searches(
             {name: value if value.unit else value.value for name, value in values.items()}
         )
         for name, met in zip(names, cells, strict=True):
-            result = solve(here, team=None if name == "all" else name)
+            result = solve(here, team=name)
             met[at] = result.feasible
             proven &= result.promise == "exact" and result.status == "complete"
     nothing = np.empty((0, 0))

@@ -25,7 +25,7 @@ def per_cell(problem: Problem, found: LimitMap) -> dict[str, Any]:
             {name: value if value.unit else value.value for name, value in values.items()}
         )
         for team, own in cells.items():
-            own[at] = search(here, team=None if team == "all" else team, within=0).feasible
+            own[at] = search(here, team=team, within=0).feasible
     return cells
 
 
@@ -133,6 +133,25 @@ def test_a_limit_that_enters_elsewhere_is_searched() -> None:
     with pytest.raises(InputError, match=r"would take 1,600 searches, more than 600.*most=LOW:HIGH:8"):
         limit_map(problem, ["most=0:6:400", "least=1:4:2"])
     assert limit_map(problem, ["least"]).method == "front"
+
+
+def test_a_team_called_all_is_not_the_whole_space() -> None:
+    data: dict[str, Any] = {
+        "dse": 1,
+        "name": "n",
+        "inputs": {"most": 5},
+        "dimensions": {"x": [1, 2, 3, 4]},
+        "metrics": {"m": {"expr": "x", "unit": 1}},
+        "objectives": {"m": "minimize"},
+        "constraints": {"m": "<= most"},
+        "teams": {"all": {"x": [3, 4]}, "low": {"x": [1, 2]}},
+    }
+    searched = {**data, "rules": {"r": {"check": "most < 9", "because": "both ways of mapping"}}}
+    for problem in (load(data), load(searched)):
+        found = limit_map(problem, ["most=1:4:4"])
+        succeeds = {team.team: team.succeeds.tolist() for team in found.teams}
+        assert succeeds == {"all": [False, False, True, True], "low": [True] * 4}, found.method
+        assert search(problem, within=0).team == "whole space"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def command(
     tell_warnings(problem)
 
     def solve(problem: Problem, team: str | None) -> Result:
-        return run_search(problem, team=team, label=f"searching {team or 'all'}", **options)
+        return run_search(problem, team=team, label=f"searching {team or problem.everything.name}", **options)
 
     marker = _MAP_MARKER if mapped else _MARKER
     place = nullcontext() if out is None else writable(out, marker, problem.name, force=force)
