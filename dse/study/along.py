@@ -261,7 +261,7 @@ def _limits(
         if constraint.metric not in shown or constraint.bound.op == "holds":
             continue
         node = constraint.bound.rhs
-        values = {evaluate_nodes(problem, design, [node])[node] for design in (designs[0], designs[-1])}
+        values = {evaluate_nodes(problem, design, [node])[node] for design in designs}
         (value, *others) = values
         if not others and isinstance(value, float) and math.isfinite(value):
             found.append((constraint, value))

@@ -92,6 +92,14 @@ def test_points_say_what_they_are() -> None:
     )
 
 
+def test_a_limit_that_comes_back_to_where_it_was_is_none() -> None:
+    """The bound is the same at the first and the last value, and another in between."""
+    bounded = {"step": "<= 1 ms * (10 + (batch - 1) * (1024 - batch))", "memory": "<= 72 GB"}
+    problem = load(GPU | {"constraints": bounded})
+    found = along(problem, "batch", design(problem))
+    assert [constraint.name for constraint, _ in found.limits] == ["memory"]
+
+
 def test_what_there_is_no_way_along() -> None:
     problem = gpu()
     for arguments, message in (
