@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -222,3 +223,26 @@ def test_a_machine_with_one_cpu_and_a_space_without_inputs(tmp_path: Path) -> No
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     assert "this-machine" in dse.load(path).graph.tables["gpus"].axes[0]
+
+
+def test_a_thread_streams_the_memory_that_it_wrote_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, dict[int, int]]] = []
+    over = probe._over
+
+    def recorded(threads: Any, work: Callable[[slice], None], parts: list[slice]) -> None:
+        who: dict[int, int] = {}
+
+        def told(part: slice) -> None:
+            who[part.start] = threading.get_ident()
+            work(part)
+
+        over(threads, told, parts)
+        calls.append((work.__name__, who))
+
+    monkeypatch.setattr(probe, "_over", recorded)
+    probe.run(SMALL)
+    assert [name for name, _ in calls] == ["fill", *["copy"] * 3, *["triad"] * 3]
+    first = calls[0][1]
+    assert len(set(first.values())) == SMALL.threads
+    assert threading.get_ident() not in first.values()
+    assert all(who == first for _, who in calls)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -66,13 +67,17 @@ def _sample(name: str, values: list[float], with_: str) -> dict[str, Any]:
 def _streams(task: Task) -> list[dict[str, Any]]:
     """Copy (a = b) and triad (a = b + s c) of STREAM (McCalpin 1995), whose bytes count each array once.
 
-    Every thread has a part of its own. The triad goes in pieces, so that what NumPy computes in between stays in
-    the cache.
+    Every thread has a part of its own, which it is also the first to write: a page belongs to the socket that first
+    writes it. The triad goes in pieces, so that what NumPy computes in between stays in the cache.
     """
     numbers = max(task.array // 8, task.threads)
-    a, b, c = (np.full(numbers, float(value)) for value in (0.0, 1.0, 2.0))  # all pages are there from now on
+    a, b, c = (np.empty(numbers) for _ in range(3))
     edges = [numbers * at // task.threads for at in range(task.threads + 1)]
     parts = [slice(low, high) for low, high in pairwise(edges)]
+
+    def fill(part: slice) -> None:  # all pages are there from then on
+        for value, array in enumerate((a, b, c)):
+            array[part] = value
 
     def copy(part: slice) -> None:
         np.copyto(a[part], b[part])
@@ -86,18 +91,20 @@ def _streams(task: Task) -> list[dict[str, Any]]:
             np.add(b[low:high], piece, out=a[low:high])
 
     found = []
-    with ThreadPoolExecutor(task.threads) as pool:
+    with ExitStack() as stack:
+        threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in parts]
+        _over(threads, fill, parts)
         for name, work, arrays in (("copy", copy, 2), ("triad", triad, 3)):
-            seconds = [_timed(partial(_over, pool, work, parts)) for _ in range(task.repeats + 1)]
+            seconds = [_timed(partial(_over, threads, work, parts)) for _ in range(task.repeats + 1)]
             moved = arrays * 8.0 * numbers
             found.append(_sample(name, [moved / s for s in seconds[1:]], f"{numbers * 8e-6:.4g} MB arrays"))
     return found
 
 
-def _over(pool: ThreadPoolExecutor, work: Callable[[slice], None], parts: list[slice]) -> None:
-    """The work on all parts at once."""
-    for _ in pool.map(work, parts):
-        pass
+def _over(threads: list[ThreadPoolExecutor], work: Callable[[slice], None], parts: list[slice]) -> None:
+    """The work on all parts at once, each by its thread."""
+    for done in [thread.submit(work, part) for thread, part in zip(threads, parts, strict=True)]:
+        done.result()
 
 
 def _multiplication(task: Task, kind: str) -> dict[str, Any]:
