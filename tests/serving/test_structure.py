@@ -148,6 +148,11 @@ def test_a_window_bounds_what_its_layers_read() -> None:
     assert far - near == further - far == 20_000 * (m.layers - m.window_layers) * token
     below = [step._cores(g, 1.0, 1.0, past).bytes for past in (10.0, 60.0)]
     assert below[1] - below[0] == 50 * m.layers * token
+    for past, queries in ((0, 50), (0, 128), (0, 1000), (100, 60), (100, 500), (128, 7), (5000, 300)):
+        seen = past + 1 + np.arange(queries)  # keys of each token, itself among them
+        keys = (m.layers - m.window_layers) * seen.sum() + m.window_layers * np.minimum(seen, m.window).sum()
+        flops = 4 * m.heads * m.head_dim * keys
+        assert step._cores(g, 1.0, float(queries), float(past)).flops == pytest.approx(flops, rel=1e-12)
 
 
 def test_the_cache_is_kept_in_whole_pages() -> None:
