@@ -1,6 +1,6 @@
 """Fits the numbers of GPU generations and of engines to measured runs of static batches.
 
-Ten numbers a generation and four an engine, none for a model, a source or a row. Engines are what all of them share and how far
+Eleven numbers a generation and up to four an engine, none for a model, a source or a row. Engines are what all of them share and how far
 each is from it, so that one without runs has the shared numbers. Each source weighs the same, and in it each group of (model,
 system). Expected values come from kernel measurements where they are given, and then hold twice as closely.
 """
@@ -22,7 +22,7 @@ from dse.spaces.fitting import Fit, Move, balanced, cell, decoded, encoded, mini
 from dse.spaces.measured.namespace import Namespace
 
 from .cost import predicted_seconds
-from .expected import ENGINE, GENERATION, SHARED, expectations
+from .expected import ENGINE, GENERATION, SHARED, expectations, own_numbers
 from .measured.cases import Cases
 from .measured.engine import DEFAULT
 from .measured.given import Given, load_given
@@ -35,6 +35,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 PENALTY = 0.01
 """Weight of one squared standard deviation from an expected value, against the mean weight of a source."""
+PINNED = 1e-3
+"""Spread of a number that an engine has not of its own."""
 MEASURED = 0.5
 """Spread of a number whose expected value was measured, over that of others."""
 
@@ -109,13 +111,15 @@ class _Task:
             for one in generations
         ]
         shared = encoded(np.array([number.value for number in ENGINE.values()]), ENGINE)
-        apart = [number.spread for number in ENGINE.values()]
+        facts = given.fit.engines
+        apart = [
+            [number.spread if name in _own(facts[one]) else PINNED for name, number in ENGINE.items()]
+            for one in engines
+        ]
         centre = np.concatenate(
             [encoded(np.array(table), GENERATION).ravel(), shared, np.zeros(len(engines) * len(ENGINE))]
         )
-        spread = np.concatenate(
-            [np.ravel(spreads), [SHARED[name] for name in ENGINE], np.tile(apart, len(engines))]
-        )
+        spread = np.concatenate([np.ravel(spreads), [SHARED[name] for name in ENGINE], np.ravel(apart)])
         weights = balanced(cases.group)
         where = {one: at for at, one in enumerate(generations)}
         return cls(
@@ -186,19 +190,22 @@ def _by_generation(task: _Task, found: Floats, expected: Mapping[str, Mapping[st
 
 def _by_engine(task: _Task, found: Floats, given: Given) -> Columns:
     """Every engine that the space knows, with its facts: its own numbers, or what engines share; ``default`` has the shared
-    ones, whatever the rows of unknown engines say. Launching is a number of those that capture no graphs.
+    ones, whatever the rows of unknown engines say.
     """
     _, values = task.values(found)
     shared = task.shared(found)
-    launch = list(ENGINE).index("launch")
     table: Columns = {}
     for name, facts in given.fit.engines.items():
         known = name in task.engines and name != DEFAULT
-        own = (values[task.engines.index(name)] if known else shared).copy()
-        if facts["captures"]:
-            own[launch] = shared[launch]
-        table[name] = {**facts, **rounded(own, ENGINE)}
+        own = _own(facts) if known else ()
+        mine = values[task.engines.index(name)] if known else shared
+        picked = [mine[at] if number in own else shared[at] for at, number in enumerate(ENGINE)]
+        table[name] = {**facts, **rounded(np.array(picked), ENGINE)}
     return table
+
+
+def _own(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    return own_numbers(bool(facts["captures"]), bool(facts["repeats"]))
 
 
 def written(fitted: Mapping[str, Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from dse.spaces.fitting import Number
 from dse.study.measurements import Measurements, read_measurements
 
-__all__ = ["ENGINE", "GENERATION", "SHARED", "expectations"]
+__all__ = ["ENGINE", "GENERATION", "SHARED", "expectations", "own_numbers"]
 
 GENERATION: Mapping[str, Number] = {
     "gemm": Number(0.78, 0.3),
@@ -37,12 +37,25 @@ ENGINE: Mapping[str, Number] = {
     "launch": Number(1e-3, 0.5, share=False, seconds=True),
     "streaming": Number(1.0, 0.08, share=False),
     "compute": Number(0.9, 0.5, share=False),
+    "copies": Number(2.0, 0.7, share=False),
 }
 """``overhead``: seconds of a step beside the GPU's. ``launch``: seconds in which the host launches a layer's kernels one by
-one. ``streaming``, ``compute``: what the engine's kernels reach of the generation's shares of bandwidth and of peak. Values are
-those of all engines together; spreads say how far one engine may be from the others."""
+one. ``streaming``, ``compute``: what the engine's kernels reach of the generation's shares of bandwidth and of peak. ``copies``: passes
+over cached keys and values that are copied to every query head: written and read. Values are those of all engines together; spreads
+say how far one engine may be from the others. An engine has at most four of its own (:func:`own_numbers`)."""
 
-SHARED = {"overhead": 0.5, "launch": 0.5, "streaming": 0.05, "compute": 0.3}
+
+def own_numbers(captures: bool, repeats: bool) -> tuple[str, ...]:
+    """The numbers that an engine has of its own; the others are those of all engines.
+
+    One that captures graphs launches no kernels one by one. One that does not waits for its launches, behind which the rest of a
+    step's overhead is not seen. ``copies`` are of engines that copy (``repeats``).
+    """
+    host = "overhead" if captures else "launch"
+    return (host, "streaming", "compute", *(("copies",) if repeats else ()))
+
+
+SHARED = {"overhead": 0.5, "launch": 0.5, "streaming": 0.05, "compute": 0.3, "copies": 0.01}
 """How far what engines have in common may stray from :data:`ENGINE`."""
 
 GENERATIONS = {

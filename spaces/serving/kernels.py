@@ -145,7 +145,9 @@ def attention(g: Given, sequences: Any, queries: Any, keys: Any, cached: Any) ->
     flops = quantity(2.0 * sequences * queries * keys * heads * widths, "flop")
     stored = where(m.mla > 0, latent, 2.0 * kv_heads * m.head_dim) * g.kv.bits / 8.0
     group = where(m.mla > 0, 1.0, heads / kv_heads)
-    copies = 1.0 + g.engine.copies * where(group > 1.0, group, 0.0) + 2.0 * g.engine.appends
+    copies = (
+        1.0 + g.engine.repeats * g.engine.copies * where(group > 1.0, group, 0.0) + 2.0 * g.engine.appends
+    )
     projected = sequences * queries * heads * (query_dim(m) + value_dim(m)) * ACTIVATION_BYTES
     moved = quantity(sequences * cached * stored * copies + projected, "B")
     rows = queries * where(m.mla > 0, heads, group)
