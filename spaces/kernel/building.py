@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from dse.study.metrics import Failed
 from dse.study.processes import end, ending, exchange, last_line, start
 
-__all__ = ["COMPILERS", "ProgramFailed", "compiled", "compiler", "run_program", "work_folder"]
+__all__ = [
+    "COMPILERS",
+    "ProgramFailed",
+    "compiled",
+    "compiler",
+    "folder_prefix",
+    "run_program",
+    "work_folder",
+]
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-O3", "-std=c11", "-pthread")
@@ -23,6 +34,8 @@ NATIVE = ("-march=native", "-mcpu=native", "")
 
 PREFIX = "dse-matmul-"
 _COMPILE_TIMEOUT = 120.0
+_OLD = 86_400.0
+"""Seconds after which a folder is left behind for sure, whoever made it."""
 
 
 class ProgramFailed(Failed):
@@ -129,15 +142,41 @@ def run_program(program: bytes, arguments: Sequence[str], folder: Path, timeout:
 def work_folder() -> Iterator[Path]:
     """A temporary folder that is removed; so are those that killed processes left behind."""
     _remove_left()
-    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=folder_prefix(os.getpid()), ignore_cleanup_errors=True) as name:
         yield Path(name)
+
+
+def folder_prefix(process: int) -> str:
+    """How the names of a process's folders begin."""
+    return f"{PREFIX}{_place()}-{process}-"
+
+
+@cache
+def _place() -> str:
+    """Tells where numbers of processes are: a temporary folder may be shared with other containers and machines."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        told = f"{boot}{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:  # no Linux
+        told = platform.node()
+    return hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
 
 
 def _remove_left() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if owner.isdigit() and not _alive(int(owner)):
+        place, _, rest = folder.name.removeprefix(PREFIX).partition("-")
+        owner = rest.partition("-")[0]
+        ours = place == _place() and owner.isdigit()
+        if not _alive(int(owner)) if ours else _age(folder) > _OLD:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _age(folder: Path) -> float:
+    """Seconds since a folder changed; none where it is gone."""
+    try:
+        return time.time() - folder.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _alive(process: int) -> bool:

@@ -95,17 +95,21 @@ def measure(design: Mapping[str, Any]) -> dict[str, float]:
         design["run_timeout"],
         int(design["seed"]),
     )
+    naive = _naive(compiler(), job.format, size, job.timeout, job.seed)
+    if isinstance(naive, str):
+        raise Failed(naive)
     found = timing(tiled_source(tiling), job)
-    naive = _naive(job.format, size, job.timeout, job.seed)
     return {"time": found.seconds * 1e3, "naive_time": naive * 1e3, "error": found.error}
 
 
 @lru_cache(maxsize=4)
-def _naive(format: Format, size: int, timeout: float, seed: int) -> float:  # noqa: A002 - the space's own word
-    """Seconds of three plain loops; measured once by each measuring process."""
-    runs = 3 if size <= 1024 else 1
-    job = Job(format, (size, size, size), (19, 23, 29), runs, max(timeout, 120.0), seed)
-    return timing(naive_source(format), job).seconds
+def _naive(command: str, format: Format, size: int, timeout: float, seed: int) -> float | str:  # noqa: A002
+    """Seconds of three plain loops with a compiler, or why there are none; tried once by each measuring process."""
+    job = Job(format, (size, size, size), (19, 23, 29), 3, max(timeout, 120.0), seed)
+    try:
+        return timing(naive_source(format), job).seconds
+    except Failed as failed:
+        return f"three plain loops: {failed}"
 
 
 def timing(source: str, job: Job) -> Timing:
