@@ -49,7 +49,7 @@ def small(name: str) -> Problem:
 
 @cache
 def searched(name: str, team: str | None) -> Result:
-    if name in TRIALS and not any(map(shutil.which, ("cc", "gcc", "clang"))):
+    if name == "kernel-matmul" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("there is no C compiler")
     return dse.search(small(name), team=team, keep=0, within=0, n_trials=TRIALS.get(name))
 
