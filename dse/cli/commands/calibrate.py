@@ -10,6 +10,9 @@ from dse.cli.options import FILE
 
 __all__ = ["command"]
 
+_WRITTEN = {".csv": ("generation,", "engine,"), ".json": ('"command"',)}
+"""What the files begin with that this command writes."""
+
 
 @click.command("calibrate")
 @click.argument("space")
@@ -20,6 +23,7 @@ __all__ = ["command"]
 @click.option(
     "--leave-out", type=click.Choice(["source"]), help="Also fit without each source and predict it."
 )
+@click.option("--force", is_flag=True, help="Write over files that this command did not write.")
 @click.option("--json", "as_json", is_flag=True, help="As data instead of text.")
 def command(
     space: str,
@@ -29,6 +33,7 @@ def command(
     comm: Path | None,
     out: Path,
     leave_out: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Fit the efficiencies of SPACE to measurements and print the errors before and after.
@@ -39,13 +44,22 @@ def command(
     The measurements have the columns that `dse validate --help` names.
     """
     from dse.cli.agreement import find_validation, tell, write
+    from dse.cli.overwriting import check_overwrites
     from dse.errors import InputError
     from dse.study.agreement import Calibration
 
     if not out.parent.is_dir():  # said before the fit, not after it
         raise InputError(f"--out: {out.parent} is no folder")
+    inputs = (data, gemm, comm)
+    marks = {out: _WRITTEN[".csv"], out.with_suffix(".json"): _WRITTEN[".json"]}
+    check_overwrites(marks, inputs, force=force)
     request = Calibration(data, out, gemm, comm, leave_out is not None)
     report = find_validation(space).calibrate(request)
+    check_overwrites(
+        {path: _WRITTEN[".json" if path.suffix == ".json" else ".csv"] for path in report.files},
+        inputs,
+        force=force,
+    )
     tell(report, "json" if as_json else "table")
     for path, text in report.files.items():
         write(path, text)

@@ -29,8 +29,9 @@ WORDS = {
 @click.option("--quick", is_flag=True, help="Smaller arrays and fewer repeats: a few seconds.")
 @click.option("--out", type=FILE, help="Write a space file with this machine as the row this-machine.")
 @click.option("--space", default="kernel", show_default=True, help="The space that the file extends.")
+@click.option("--force", is_flag=True, help="With --out: write over a file that this command did not write.")
 @click.option("--json", "as_json", is_flag=True, help="As data instead of text.")
-def command(*, quick: bool, out: Path | None, space: str, as_json: bool) -> None:
+def command(*, quick: bool, out: Path | None, space: str, force: bool, as_json: bool) -> None:
     """Measure what this machine can do at most: memory bandwidth, matrix multiplication, the cost of a call.
 
     All with NumPy, on one thread and on all that this process may use, medians of repeats. The machine should have
@@ -38,14 +39,14 @@ def command(*, quick: bool, out: Path | None, space: str, as_json: bool) -> None
 
     With --out FILE.yaml, `dse search FILE.yaml --fix hardware=this-machine` uses it.
     """
+    from dse.cli.overwriting import check_overwrites
     from dse.errors import InputError
     from dse.study.machine.entry import ROW, check_space, extends, space_file
     from dse.study.machine.roofline import measure
 
     problem = base = None
     if out is not None:  # said before the measuring, not after it
-        if out.is_dir():
-            raise InputError(f"--out: {out} is a folder, but a file is needed")
+        check_overwrites({out: (ROW, "dse measure")}, (), force=force)
         if not out.parent.is_dir():
             raise InputError(f"--out: there is no folder {out.parent}")
         problem, base = check_space(space), extends(space, out)

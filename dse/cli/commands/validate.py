@@ -21,9 +21,17 @@ __all__ = ["command"]
     "--by", default="source", metavar="COLUMNS", help="Group errors by these, such as source,model,system."
 )
 @click.option("--out", type=FILE, help="Write the rows with a column `predicted` to this CSV file.")
+@click.option("--force", is_flag=True, help="With --out: write over a file that this command did not write.")
 @click.option("--json", "as_json", is_flag=True, help="As data instead of text.")
 def command(
-    space: str, *, data: Path | None, memory: Path | None, by: str, out: Path | None, as_json: bool
+    space: str,
+    *,
+    data: Path | None,
+    memory: Path | None,
+    by: str,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """Compare the predictions of SPACE with measurements, by group and inside sweeps.
 
@@ -38,6 +46,7 @@ def command(
     value, and n_gpus or tp; the README of spaces/serving lists the others.
     """
     from dse.cli.agreement import find_validation, tell, write
+    from dse.cli.overwriting import check_overwrites
     from dse.errors import InputError
     from dse.study.agreement import Validation
     from dse.study.files import csv_text
@@ -45,6 +54,8 @@ def command(
     columns = tuple(name.strip() for name in by.split(",") if name.strip())
     if not columns:
         raise InputError(f"--by: expected names of columns, but got {by!r}")
+    if out is not None:
+        check_overwrites({out: ("predicted",)}, (data, memory), force=force)
     report = find_validation(space).validate(Validation(data, memory, columns))
     tell(report, "json" if as_json else "table")
     if report.predictions is None:
