@@ -110,7 +110,8 @@ class Figure:
         told = f"{self.loss:+.4g} {self.series.points} ({self.series.metric} {self.value:g})"
         flag = f"; but {self.flag}" if self.flag else ""
         how = "interpolated: " if self.interpolated else ""
-        return f"{self.model} {design_text(self)}: {how}{told} against {self.against} [{where}]{flag}"
+        note = f"; {self.notes}" if "baseline" in self.notes else ""  # which of two the difference is to
+        return f"{self.model} {design_text(self)}: {how}{told} against {self.against} [{where}]{note}{flag}"
 
 
 def design_text(figure: Figure) -> str:

@@ -1,15 +1,17 @@
 """The tables of the space, made from the published figures: ``python -m dse.spaces.quantization.published``.
 
-``methods.csv`` has the methods, ``schemes.csv`` names what a method, bits and a group are together, ``storage.csv`` how
-such a scheme is stored, ``losses.csv`` what it loses in a series of figures, ``evidence.csv`` which series has most of a
-model, and ``nearest.csv`` which figures of a model are nearest to a method.
+``methods.csv`` has the methods, ``forms.csv`` names what bits and a group are together and ``schemes.csv`` what a method
+in such a form is, ``storage.csv`` how it is stored, ``losses.csv`` what it loses in a series of figures, and
+``evidence.csv`` which series has most of a model. The figures that are nearest to a method in a form are of the nearest
+model that has the method (``nearest_models.csv``), and of its nearest width (``nearest_widths.csv``): ``figures_at.csv``.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -17,20 +19,21 @@ from pathlib import Path
 from dse.spaces.catalog import catalog
 
 from .figures import PLAIN, Figure, design_text, family, figures, series
-from .quality import between, method_distance, model_distance
+from .quality import between, model_distance
 from .schemes import METHODS, UNMEASURED
 
 __all__ = ["TABLES", "text_of", "write"]
 
 _FOLDER = Path(__file__).parent
 _QUALITIES = ("any", "perplexity", "accuracy")
-_SHOWN = 4  # figures that a sentence names
-_EFFORTS = {
-    "rounding": "none",
-    "calibrated": "calibration",
-    "eight bits": "calibration",
-    "trained": "training",
-}
+_WIDTHS = (1, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 16)
+_FORMS = (_WIDTHS, (4, 8, 16), (4, 8, 16), (0, 16, 32, 64, 128))
+"""What the space has of bits of weights, activations and cache, and as groups."""
+_EFFORTS = {"smoothquant": "calibration", "qat": "training"} | dict.fromkeys(
+    ("gptq", "awq", "omniquant", "autoround"), "calibration"
+)
+_CALIBRATED = ("autoround", "imatrix", "gptq", "awq")
+"""Variants that look at activations, whatever the method."""
 _ABOUT = {
     "none": "16 bits",
     "rtn": "round to nearest, asymmetric, one scale a row or group",
@@ -87,11 +90,15 @@ def _baseline(figure: Figure) -> Figure:
 
 def scheme_name(figure: Figure) -> str:
     """``gptq+reorder-w4g128``: what is done, without the model."""
-    name, weights, activations, cache, group = figure.design
-    told = f"{name}-w{weights:g}"
+    return f"{figure.name}-{form_name(*figure.design[1:])}"
+
+
+def form_name(weights: float, activations: float, cache: float, group: float) -> str:
+    """``w8a8``: bits of weights, of activations and KV cache where these are not 16, and the group where there is one."""
+    told = f"w{weights:g}"
     told += f"a{activations:g}" if activations != 16 else ""
     told += f"kv{cache:g}" if cache != 16 else ""
-    return told + (f"g{group}" if group else "")
+    return told + (f"g{group:g}" if group else "")
 
 
 def storage_format(figure: Figure, bits: float) -> str:
@@ -108,21 +115,52 @@ def storage_format(figure: Figure, bits: float) -> str:
 
 
 def _methods() -> Iterable[Sequence[object]]:
-    yield ("method", "kind", "effort", "about")
+    yield ("method", "kind", "effort", "forms", "as_method", "about")
     for figure in _unique(designs(), lambda f: f.name):
-        kind = family(figure.method)
-        effort = _EFFORTS.get(kind, "none")
-        if "autoround" in figure.variant or "imatrix" in figure.variant:
+        effort = _EFFORTS.get(figure.method, "none")
+        if effort == "none" and any(name in figure.variant for name in _CALIBRATED):
             effort = "calibration"
+        forms = dict.fromkeys(form_name(*f.design[1:]) for f in designs() if f.name == figure.name)
         about = _ABOUT.get(figure.method, f"llama.cpp's {figure.method}")
-        yield (figure.name, kind, effort, about + (f" ({figure.variant})" if figure.variant else ""))
+        about += f" ({figure.variant})" if figure.variant else ""
+        yield (
+            figure.name,
+            family(figure.method),
+            effort,
+            ";".join(forms),
+            _alike_in_models(figure.name),
+            about,
+        )
+
+
+def _alike_in_models(name: str) -> str:
+    """The first method that there are figures of for the same models as for this one."""
+    return next(other for other in _names() if _models_of(other) == _models_of(name))
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(figure.name for figure in designs()))
+
+
+@cache
+def _models_of(name: str) -> frozenset[str]:
+    return frozenset(figure.model for figure in designs() if figure.name == name)
+
+
+def _forms() -> Iterable[Sequence[object]]:
+    """Every form, since a rule asks first whether a method has it; ``none`` are those that no method has."""
+    yield ("weight_bits", "activation_bits", "kv_bits", "group", "value")
+    known = {form_name(*figure.design[1:]) for figure in designs()}
+    for numbers in product(*_FORMS):
+        name = form_name(*numbers)
+        yield (*(f"{number:g}" for number in numbers), name if name in known else "none")
 
 
 def _schemes() -> Iterable[Sequence[object]]:
-    yield ("method", "weight_bits", "activation_bits", "kv_bits", "group", "value")
+    yield ("method", "form", "value")
     for figure in _unique(designs(), scheme_name):
-        name, weights, activations, cache, group = figure.design
-        yield (name, f"{weights:g}", f"{activations:g}", f"{cache:g}", group, scheme_name(figure))
+        yield (figure.name, form_name(*figure.design[1:]), scheme_name(figure))
 
 
 def _storage() -> Iterable[Sequence[object]]:
@@ -199,25 +237,55 @@ def _baselines() -> Iterable[Sequence[object]]:
         yield (figure.series.name, figure.model, int(figure.baseline is not None))
 
 
-def _nearest() -> Iterable[Sequence[object]]:
-    yield ("published", "method", "value")
-    chosen = [figure for figure in designs() if not figure.interpolated]
-    for model in _models():
-        for name in dict.fromkeys(figure.name for figure in chosen):
-            far = [_distance(model, name, figure) for figure in chosen]
-            least = min(far)
-            told: dict[str, str] = {}
-            for figure in (f for f, distance in zip(chosen, far, strict=True) if distance == least):
-                text = ("" if figure.model == model else f"{figure.model} ") + design_text(figure)
-                told[text] = ", ".join(filter(None, (told.get(text), figure.series.name)))
-            shown = list(told)[: _SHOWN if least == 0 else _SHOWN // 2]
-            more = f" and {len(told) - len(shown)} more" if len(told) > len(shown) else ""
-            yield (model, name, "; ".join(f"{text} ({told[text]})" for text in shown) + more)
+def _nearest_models() -> Iterable[Sequence[object]]:
+    """Of the models that a method has figures of, the nearest to each model; of several the one with most figures."""
+    yield ("published", "as_method", "value")
+    counts = Counter(figure.model for figure in figures())
+    for model, name in product(_models(), dict.fromkeys(map(_alike_in_models, _names()))):
+        far = {o: 0.0 if o == model else model_distance(model, o) for o in _models_of(name)}
+        yield (model, name, min(sorted(far), key=lambda other: (far[other], -counts[other])))
 
 
-def _distance(model: str, name: str, figure: Figure) -> float:
-    far = 0.0 if figure.model == model else model_distance(model, figure.model)
-    return far if figure.name == name else far + method_distance(name.partition("+")[0], figure.method)
+@cache
+def _widths() -> Mapping[tuple[str, str], tuple[float, ...]]:
+    """The widths that a model has figures of, with a method."""
+    found: dict[tuple[str, str], set[float]] = {}
+    for figure in designs():
+        if not figure.interpolated:
+            found.setdefault((figure.model, figure.name), set()).add(figure.w_bits)
+    return {key: tuple(sorted(widths)) for key, widths in found.items()}
+
+
+def _width_list(widths: Iterable[float]) -> str:
+    return " ".join(f"{bits:g}" for bits in widths)
+
+
+def _line_widths() -> Iterable[Sequence[object]]:
+    yield ("near_model", "method", "value")
+    yield from ((*key, _width_list(widths)) for key, widths in _widths().items())
+
+
+def _nearest_widths() -> Iterable[Sequence[object]]:
+    """Of the widths that there are, the nearest to each; of two the wider."""
+    yield ("widths", "weight_bits", "value")
+    for widths, bits in product(dict.fromkeys(_widths().values()), _WIDTHS):
+        near = min(widths, key=lambda width: (abs(width - bits), -width))
+        yield (_width_list(widths), f"{bits:g}", f"{near:g} bits")
+
+
+def _figures_at() -> Iterable[Sequence[object]]:
+    """What there is of a model, with a method and width, and in which series."""
+    yield ("near_model", "method", "width", "value")
+    told: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for figure in designs():
+        if not figure.interpolated:
+            key = (figure.model, figure.name, f"{figure.w_bits:g} bits")
+            told.setdefault(key, {}).setdefault(design_text(figure), []).append(figure.series.name)
+    for key, texts in told.items():
+        yield (
+            *key,
+            f"{key[0]} " + " or ".join(f"{text} ({', '.join(names)})" for text, names in texts.items()),
+        )
 
 
 def _figured() -> Iterable[Sequence[object]]:
@@ -262,7 +330,9 @@ TABLES = {
     "methods.csv": _methods, "schemes.csv": _schemes, "storage.csv": _storage, "stored.csv": _stored, "units.csv": _units, "losses.csv": _losses,
     "evidence.csv": _evidence, "baselines.csv": _baselines,
     "counted.csv": _counted, "alike.csv": _alike,
-    "nearest.csv": _nearest, "figured.csv": _figured, "quantizers.csv": _quantizers, "measurable.csv": _measurable,
+    "forms.csv": _forms, "nearest_models.csv": _nearest_models, "line_widths.csv": _line_widths,
+    "nearest_widths.csv": _nearest_widths, "figures_at.csv": _figures_at,
+    "figured.csv": _figured, "quantizers.csv": _quantizers, "measurable.csv": _measurable,
 }  # fmt: skip
 """What each file is made by."""
 

@@ -2,7 +2,7 @@
 
 :func:`quality` returns every figure that fits, each as a difference to its own source's baseline. What nobody
 published is not made up: the answer then says so and holds the nearest figures with what differs. Between two bit
-widths of one series, model and method it interpolates linearly, and says that too.
+widths of one series, model and method that are one bit apart it interpolates, and says that too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _ALIASES = {
     "k-quants": "llama.cpp", "round-to-nearest": "rtn", "quip#": "quip", "quip-sharp": "quip", "llm.int8()": "llm-int8",
     "llm.int8": "llm-int8", "fp8": "fp8-block", "fp16": PLAIN, "bf16": PLAIN, "f16": PLAIN,
 }  # fmt: skip
+GAP = 1.0
+"""Bits between two published widths that are interpolated at most."""
+
 _WITHOUT = ("llm-int8", "quip", "aqlm")
 """Methods that are known and of which there are no figures."""
 
@@ -147,7 +150,7 @@ def quality(
         model: a name of :func:`models`, or a source's own name of it; any other is answered with the nearest.
         method: a name of :func:`methods` (with its variant as ``gptq+reorder`` if wanted), a source's own name,
             or a family such as ``k-quants``.
-        bits: of the weights; between two published widths of one series and method it is interpolated.
+        bits: of the weights; between two published widths of one series and method, a bit apart, it is interpolated.
         variant: of the method; "" is the plain one, None any.
         activation_bits: bits of the activations; None is any.
         kv_bits: bits of cached keys and values; None is any.
@@ -245,7 +248,9 @@ def _groups(group: int) -> str:
 
 
 def _interpolated(asked: Asked, known: Iterable[Figure]) -> Iterable[Figure]:
-    """Between the nearest widths below and above, of all else alike; never beyond the ends."""
+    """Between the nearest widths below and above, of all else alike, where these are :data:`GAP` bits apart at most; never
+    beyond the ends.
+    """
     assert asked.w_bits is not None
     lines: dict[tuple[object, ...], list[Figure]] = {}
     for figure in known:
@@ -256,22 +261,30 @@ def _interpolated(asked: Asked, known: Iterable[Figure]) -> Iterable[Figure]:
         below = [figure for figure in line if figure.w_bits < asked.w_bits]
         above = [figure for figure in line if figure.w_bits > asked.w_bits]
         if below and above:
-            yield between(
-                max(below, key=lambda f: f.w_bits), min(above, key=lambda f: f.w_bits), asked.w_bits
-            )
+            low, high = max(below, key=lambda f: f.w_bits), min(above, key=lambda f: f.w_bits)
+            if high.w_bits - low.w_bits <= GAP:
+                yield between(low, high, asked.w_bits)
 
 
 def between(low: Figure, high: Figure, bits: float) -> Figure:
-    """The figure at ``bits`` on the straight line between two of one series, model and method."""
+    """The figure at ``bits`` between two of one series, model and method.
+
+    Losses in perplexity fall by a factor with each bit, so that their logarithms are taken to lie on a line: the straight
+    line between them would be above what is measured. Accuracy, and losses that are not both above 0, are taken linearly.
+    """
     share = (bits - low.w_bits) / (high.w_bits - low.w_bits)
     packed = None
     if low.bits_per_weight is not None and high.bits_per_weight is not None:
         packed = low.bits_per_weight + share * (high.bits_per_weight - low.bits_per_weight)
+    if low.series.lower_is_better and min(low.difference, high.difference) > 0:
+        change, how = low.difference ** (1.0 - share) * high.difference**share, "logarithms of losses"
+    else:
+        change, how = low.difference + share * (high.difference - low.difference), "straight line"
     return replace(
         low,
         w_bits=bits,
         bits_per_weight=packed,
-        value=low.value + share * (high.value - low.value),
-        notes=f"between {low.w_bits:g} and {high.w_bits:g} bits ({low.value:g} and {high.value:g})",
+        value=low.reference + change,
+        notes=f"between {low.w_bits:g} and {high.w_bits:g} bits ({low.value:g} and {high.value:g}), {how}",
         interpolated=True,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -82,8 +83,17 @@ def test_interpolation_stays_within_one_line_and_says_so() -> None:
     found = one(answer)
     assert answer.interpolated
     assert "interpolated" in str(answer)
-    assert found.value == pytest.approx((6.24 + 5.60) / 2)
-    assert found.notes == "between 3 and 4 bits (6.24 and 5.6)"
+    assert found.value == pytest.approx(
+        5.47 + (0.77 * 0.13) ** 0.5
+    )  # a straight line would say 0.45, not 0.316
+    assert found.notes == "between 3 and 4 bits (6.24 and 5.6), logarithms of losses"
+    points = one(quality("llama-2-7b", "gptq", 3.5, variant="", group=128, within="autoround-11tasks"))
+    ends = [
+        one(quality("llama-2-7b", "gptq", b, variant="", group=128, within="autoround-11tasks")).value
+        for b in (3, 4)
+    ]
+    assert points.value == pytest.approx(sum(ends) / 2)
+    assert points.notes.endswith("straight line")
     every = quality("llama-2-7b", "gptq", 3.25).figures
     assert {(f.series.name, f.name, f.group) for f in every} == {
         ("awq-paper", "gptq", 128),
@@ -91,6 +101,17 @@ def test_interpolation_stays_within_one_line_and_says_so() -> None:
         ("autoround-11tasks", "gptq", 128),
     }
     assert not quality("llama-2-7b", "awq", 4.5, within="awq-paper").found  # beyond the ends there is no line
+    missing = [f for f in figures() if (f.model, f.name, f.w_bits) != ("llama-2-7b", "awq", 3)]
+    with mock.patch("dse.spaces.quantization.quality.figures", return_value=tuple(missing)):
+        wide = quality("llama-2-7b", "awq", 3, group=128)  # from 2 to 4 nobody knows
+    assert not wide.found
+    assert {f.w_bits for f in wide.nearest} <= {2, 4}
+
+
+def test_of_two_baselines_the_answer_says_which() -> None:
+    told = str(quality("llama-3.1-8b", "q2_k_s", 2, variant="autoround"))
+    assert "the source has two baselines, 0.6235 and 0.6295" in told
+    assert "two baselines" not in str(quality("llama-2-7b", "awq", 4))
 
 
 def test_a_misprint_is_told() -> None:

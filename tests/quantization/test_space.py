@@ -8,11 +8,13 @@ import pytest
 
 import dse
 from dse.evaluation import broken_rule, judge
+from dse.evaluation.explain import explain
 from dse.evaluation.sentence import sentence
 from dse.problem import Design
 from dse.spaces.catalog import architecture, catalog
 from dse.spaces.quantization import published
 from dse.spaces.quantization.figures import figures, series
+from dse.spaces.quantization.quality import model_distance
 from dse.study.legal import LegalDesigns
 
 FOLDER = Path(published.__file__).parent
@@ -81,17 +83,17 @@ def test_interpolated_designs_are_asked_for_and_marked() -> None:
     found = [p for p in dse.search(problem).front if p.design["weight_bits"] == 3.5]
     assert found
     assert all(p.metrics["interpolated"] == 1 for p in found)
-    assert all(p.metrics["quality_loss"] == pytest.approx((0.13 + 0.77) / 2) for p in found)
+    assert all(p.metrics["quality_loss"] == pytest.approx((0.13 * 0.77) ** 0.5) for p in found)
 
 
 def test_what_is_not_published_is_told_with_the_nearest() -> None:
     assert why(design("awq", 4, group=128)) == (
-        "llama.cpp-perplexity has no figure of awq-w4g128 for llama-3-8b; nearest: llama-2-7b awq, 3 bits, groups of 128 "
-        "(awq-paper, autoround-11tasks); llama-7b awq, 3 bits, groups of 128 (awq-paper, autoround-11tasks) and 6 more"
+        "llama.cpp-perplexity has no figure of awq-w4g128 for llama-3-8b; nearest: llama-2-7b awq, 4 bits, groups of 128 "
+        "(awq-paper, autoround-11tasks) or awq, 4 bits (autoround-11tasks)"
     )
-    assert why(design("awq", 5, group=128), model="llama-2-7b").startswith(
+    assert why(design("awq", 5, group=128), model="llama-2-7b") == (
         "there is no awq with weights in 5 bits, activations in 16, KV cache in 16 and groups of 128 in any source; "
-        "nearest for llama-2-7b: awq, 3 bits, groups of 128 (awq-paper, autoround-11tasks)"
+        "nearest: llama-2-7b awq, 4 bits, groups of 128 (awq-paper, autoround-11tasks) or awq, 4 bits (autoround-11tasks)"
     )
     assert why(design("none", 16), model="qwen3-14b") == (
         "nobody published figures of qwen3-14b; nearest in size: qwen3-8b; set figures to the one to take"
@@ -99,6 +101,49 @@ def test_what_is_not_published_is_told_with_the_nearest() -> None:
     assert why(design("none", 16), model="phi-4", quality="perplexity") == (
         "nobody published perplexity of quantized phi-4: set quality to any"
     )
+
+
+def test_the_nearest_is_the_nearest_model_that_has_the_method_and_its_nearest_width() -> None:
+    """Of every method and width, by the figures themselves."""
+    problem = dse.load("quantization", {"model": "llama-2-7b"})
+    known = [f for f in published.designs() if not f.interpolated]
+    for method in dict.fromkeys(figure.name for figure in known):
+        models = {f.model for f in known if f.name == method}
+        far = {other: other != "llama-2-7b" and model_distance("llama-2-7b", other) for other in models}
+        for bits in (1, 3, 5, 16):
+            asked = design(method, bits, activations=4, kv=4, group=16)  # which no method has
+            rule = broken_rule(problem, asked)
+            assert rule is not None
+            told = sentence(problem, rule.because, asked).partition("nearest: ")[2]
+            model = told.split(" ")[0]
+            assert far[model] == min(far.values())
+            widths = {f.w_bits for f in known if (f.name, f.model) == (method, model)}
+            width = min(widths, key=lambda w: (abs(w - bits), -w))
+            assert told.startswith(f"{model} {method}, {width:g} bits")
+            for other in {
+                f.series.name for f in known if f.design[:2] == (method, width) and f.model == model
+            }:
+                assert other in told
+
+
+def test_where_there_is_no_scheme_only_that_is_told() -> None:
+    problem = dse.load("quantization", {"model": "llama-2-7b", "engine": "tensorrt-llm"})
+    told = explain(problem, design("awq", 5, group=128))
+    assert [rule.name for rule in told.broken] == ["scheme"]
+
+
+def test_only_what_looks_at_activations_or_trains_is_kept_from_those_who_serve() -> None:
+    problem = dse.load("quantization", {"model": "qwen3-8b", "evidence": "autoround-fp8"})
+    found = {p.design["method"] for p in dse.search(problem, team="systems").front}
+    assert "fp8-block" in found
+    assert "fp8-block+autoround" not in found
+    rows = [line.split(",") for line in published.text_of("methods.csv").splitlines()[1:]]
+    effort = {row[0]: row[2] for row in rows}
+    for name, needed in effort.items():
+        base, _, variant = name.partition("+")
+        looks = base in ("gptq", "awq", "omniquant", "autoround", "smoothquant")
+        looks = looks or any(part in variant for part in ("autoround", "imatrix", "gptq", "awq"))
+        assert needed == ("training" if base == "qat" else "calibration" if looks else "none"), name
 
 
 def test_what_the_hardware_lacks() -> None:
