@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dse.cli.designs import ambitions, best, best_row, best_values, point_lines
+from dse.cli.failing import failing_lines
 from dse.cli.misses import MOST_UNLOCKS, failure_lines, miss_text
 from dse.cli.summary import heading, help_data, nothing, trait_lines
 from dse.cli.text import blocks, count, paragraph, plural
@@ -13,6 +14,9 @@ from dse.study.compare import Comparison, TeamReport
 from dse.study.result import Result, columns, point_row
 
 __all__ = ["comparison_data", "comparison_lines", "comparison_rows", "front_columns", "front_rows"]
+
+_LABEL = 24
+"""Characters of a constraint in the label of a row, so that three teams stand side by side."""
 
 _LONG_UNIT = 7
 """Characters beyond which a unit stands in the label and not beside every value."""
@@ -24,6 +28,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     size = "continuous" if problem.continuous else plural(problem.size, "design")
     lines = [*heading(problem), *paragraph(f"{size}; {ambitions(problem)}"), ""]
     lines += blocks(_facts(comparison.rows), fixed=1, left=1)
+    failed = [row for row in comparison.rows if 0 < row.result.funnel.failed < row.result.funnel.legal]
+    reasons = [line for row in failed for line in failing_lines(row.result, row.team)]
+    lines += ["", *reasons] if reasons else []
     for row in comparison.rows:
         lines += ["", *_team_lines(row)]
     if comparison.whole is not None:
@@ -37,7 +44,7 @@ def _facts(rows: Sequence[TeamReport]) -> list[list[str]]:
     """What is compared, a label and a text for each team: counts, then the best value of each objective."""
     results = [row.result for row in rows]
     problem = results[0].problem
-    texts = {constraint.name: constraint.text for constraint in problem.constraints}
+    texts = {c.name: c.text if c.metric else c.name for c in problem.constraints}
     sizes = [result.accounting.total - result.accounting.outside for result in results]
     facts = [["", *(row.team for row in rows)], ["designs", *map(count, sizes)]]
     facts.append(["legal", *(_least(result.funnel.legal, result.funnel.exact) for result in results)])
@@ -46,7 +53,7 @@ def _facts(rows: Sequence[TeamReport]) -> list[list[str]]:
     for name in _losses(results):
         lines = [next((line for line in r.funnel.lines if line.name == name), None) for r in results]
         lost = ["0" if line is None else _least(line.in_order, line.exact) for line in lines]
-        facts.append([f"lost to {texts.get(name, name)}", *lost])
+        facts.append([f"lost to {_short(name, texts.get(name, name))}", *lost])
     facts.append(["feasible", *(_least(result.funnel.feasible, result.funnel.exact) for result in results)])
     bests = [best(result) for result in results]
     for objective in problem.objectives:
@@ -58,6 +65,11 @@ def _facts(rows: Sequence[TeamReport]) -> list[list[str]]:
     if len(problem.objectives) > 1:
         facts.append(["on the front", *(count(len(r.front)) if r.front else "-" for r in results)])
     return facts
+
+
+def _short(name: str, text: str) -> str:
+    """What a constraint is called in a table: by its text where that is short, else by its name."""
+    return text if len(text) <= _LABEL else name if len(name) <= _LABEL else f"{name[: _LABEL - 3]}..."
 
 
 def _least(number: int, exact: bool) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_run",
     "distinct",
+    "has_installed_cost",
     "is_run",
     "load_space",
     "not_run",
@@ -66,6 +67,15 @@ def not_run(problem: Problem, code: bool | None) -> list[str]:
         f"{name}: {'only a search runs it' if name.startswith('measure ') else '--code imports it'}"
         for name in found
     ]
+
+
+def has_installed_cost(problem: Problem) -> bool:
+    """Whether the cost function is that of an installed space which the problem's own file extends."""
+    from dse.problem.library import library
+
+    files = {str(path) for path in library().values()}
+    place = problem.locations.get("cost")
+    return bool(problem.cost) and place is not None and place.file in files and problem.source not in files
 
 
 def is_run(path: str | Path) -> bool:

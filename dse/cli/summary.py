@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.cli.breakdown import beyond_lines, breakdown_lines, metric_lines
 from dse.cli.designs import active_values, ambitions, assignments, point_lines, tie_lines
+from dse.cli.failing import failing_head
 from dse.cli.misses import failure_lines
 from dse.cli.near import near_lines
 from dse.cli.proving import epsilon_lines, gap_lines
@@ -188,8 +189,11 @@ def result_lines(
     """
     lines = heading(result.problem)
     if result.team != result.problem.everything.name or result.accounting.outside:
-        lines += paragraph(f"team {result.team}")
+        named = "only" if "=" in result.team else "team"
+        lines += paragraph(f"{named} {result.team}")
     lines += ["", *solver_lines(result), ""]
+    if head := failing_head(result):
+        lines += [*head, ""]
     if result.feasible:
         for beyond in result.beyond_record:
             lines += beyond_lines(result.problem, beyond, of=len(result.front))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dse.cli.designs import ambitions, assignments, best, best_row, best_values
+from dse.cli.failing import failing_lines
 from dse.cli.text import blocks, count, paragraph, width
 from dse.problem import Objective
 from dse.study.result import FrontPoint, Result, columns, point_row
@@ -37,9 +38,11 @@ def sweep_lines(results: Swept) -> list[str]:
     team = results[0][1].team
     lines += paragraph(f"{ambitions(problem)}{'' if team == problem.everything.name else f'; team {team}'}")
     several = len(problem.objectives) > 1
+    failed = any(result.funnel.failed for _, result in results)
     header = [
         *map(_short, names),
         "legal",
+        *(["failed"] if failed else []),
         "feasible",
         *(f"best {o.name}" for o in problem.objectives),
         *(["front"] if several else []),
@@ -48,7 +51,12 @@ def sweep_lines(results: Swept) -> list[str]:
     for settings, result in results:
         texts = [result.metric_text(name, value) for name, value in best(result).items()]
         least = "" if result.funnel.exact else ">= "
-        counts = [f"{least}{count(result.funnel.legal)}", f"{least}{count(result.funnel.feasible)}"]
+        funnel = result.funnel
+        counts = [
+            f"{least}{count(funnel.legal)}",
+            *([f"{least if funnel.failed else ''}{count(funnel.failed)}"] if failed else []),
+            f"{least}{count(funnel.feasible)}",
+        ]
         rows.append(
             [
                 *(text for _, text in settings),
@@ -58,6 +66,11 @@ def sweep_lines(results: Swept) -> list[str]:
             ]
         )
     lines += ["", *blocks(rows, fixed=len(names))]
+    told = [(", ".join(text for _, text in settings), result) for settings, result in results]
+    reasons = [
+        line for label, result in told if result.funnel.failed for line in failing_lines(result, label)
+    ]
+    lines += ["", *reasons] if reasons else []
     for objective in problem.objectives:
         title = f"designs with the best {objective.name}" if several else "best designs"
         lines += _design_lines(results, objective, title)
@@ -107,7 +120,12 @@ def sweep_rows(results: Swept) -> list[dict[str, Any]]:
 def _row(settings: tuple[tuple[str, str], ...], result: Result) -> dict[str, Any]:
     problem = result.problem
     row: dict[str, Any] = dict(settings)
-    row |= {"legal": result.funnel.legal, "feasible": result.funnel.feasible, **best_row(result)}
+    row |= {
+        "legal": result.funnel.legal,
+        "failed": result.funnel.failed,
+        "feasible": result.funnel.feasible,
+        **best_row(result),
+    }
     row["front"] = len(result.front)
     if len(problem.objectives) == 1:
         point = _single(result)

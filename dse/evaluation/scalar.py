@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dse.errors import InputError
+from dse.errors import InputError, nearest
 from dse.evaluation.prepared import prepared
 from dse.expressions import Graph, Kind, Node, Value, format_typed
 from dse.problem import Problem
@@ -78,7 +78,8 @@ def _position(graph: Graph, node: Node, key: Any) -> Scalar:
         return key
     position: int | None = graph.tables[table].positions[axis].get(key)
     if position is None:
-        return Undefined(f"{table} has no key {format_typed(key, graph[node.args[0]])}")
+        hint = nearest(key, map(str, graph.tables[table].axes[axis])) if isinstance(key, str) else ""
+        return Undefined(f"{table} has no key {format_typed(key, graph[node.args[0]])}{hint}")
     return position
 
 

@@ -66,6 +66,8 @@ def build(
     readers = read_defaults(building, inputs, folder, code=code)
     dimensions = narrowed(building, build_dimensions(building), narrow)
     dimensions, conditions = build_conditions(building, dimensions)
+    if model.cost is not None:
+        building.locations["cost"] = declaration.locate(("cost",))
     lets, metrics = build_costs(building, cost, code=code, folder=folder)
     metrics = with_remarks(building, metrics)
     problem = Problem(

@@ -45,6 +45,7 @@ def build_tables(building: Building) -> None:
     for name, declared in building.declaration.model.tables.items():
         if isinstance(declared, RowTableDecl):
             table = _row_table(building, name, declared)
+            _place_own_rows(building, name, declared)
         else:
             table = _keyed_table(building, name, declared)
         building.names.graph.tables[name] = table
@@ -62,6 +63,16 @@ def _row_table(building: Building, name: str, declared: RowTableDecl) -> Table:
         )
         columns[column] = Column(type_, cells, unit)
     return Table(name, ("row",), (tuple(row for row, _ in rows),), columns)
+
+
+def _place_own_rows(building: Building, name: str, declared: RowTableDecl) -> None:
+    """Notes where the rows stand that a file adds to those of the space that it extends."""
+    declaration = building.declaration
+    if declaration.model.extends is not None:
+        for row in declared.rows:
+            place = declaration.locate_key(("tables", name, "rows", row))
+            if place.file == str(declaration.path):
+                building.locations[f"tables.{name}.rows.{row}"] = place
 
 
 def _row_texts(building: Building, name: str, declared: RowTableDecl) -> dict[str, list[str | None]]:

@@ -14,6 +14,7 @@ from dse.evaluation import Blocks, BulkEvaluator, Judge, State, judge
 from dse.evaluation.counting import LegalSpace, TooLarge
 from dse.evaluation.verdict import condition_holds, spread
 from dse.problem import Box, Design, Problem, Rule, Team
+from dse.study.lacking import own_rows
 from dse.study.legal import WORK
 from dse.study.result import design_text
 
@@ -42,7 +43,8 @@ def findings(problem: Problem) -> list[str]:
         raise SpaceError(errors)
     if problem.continuous or problem.measured:
         return []
-    return _looked_at(problem)
+    own = [_at(problem, key, lack.text) for key, lacks in own_rows(problem).items() for lack in lacks]
+    return [*own, *_looked_at(problem)]
 
 
 # -- conditions that nothing meets -----------------------------------------------------------------

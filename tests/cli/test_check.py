@@ -134,3 +134,18 @@ def test_a_measuring_command_is_checked(dse: Dse, write: Write) -> None:
     assert "measure.command" in ran.err
     assert "'sise'; did you mean 'size'?" in ran.err
     assert json.loads(dse("check", path, "--format", "json").out)["ok"] is False
+
+
+def test_the_cost_of_an_installed_space_that_a_file_extends_is_checked_with_its_rows(
+    dse: Dse, write: Write
+) -> None:
+    path = write(
+        "dse: 1\nname: own\nextends: serving\ntables: {gpus: {rows: {mine: {bf16: 1 Tflop/s, fp16: 1 Tflop/s, fp8: 0 flop/s,"
+        " fp32: 1 Tflop/s, memory: 64 GB, bandwidth: 2 TB/s, node: 8, link: 1 GB/s}}}}\n"
+    )
+    ran = dse("check", path)
+    assert (
+        "with hardware = mine designs fail, as they read kind, generation, of which gpus has no cell"
+        in ran.err
+    )
+    assert "not checked" not in ran.err

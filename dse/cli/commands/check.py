@@ -27,14 +27,18 @@ def command(space: str, settings: tuple[tuple[str, str], ...], code: bool | None
     """Read SPACE and report everything that is wrong with it, with file, line and column.
 
     Errors end with exit code 2. Warnings are things that are allowed but hardly meant: they do not change the exit
-    code. No code of the space is run unless --code is given.
+    code. No code of the space is run unless --code is given, but for the cost function of an installed space that a file
+    extends.
     """
-    from dse.cli.loading import load_space, not_run, warnings_of
+    from dse.cli.loading import has_installed_cost, load_space, not_run, warnings_of
     from dse.errors import SpaceError
     from dse.study.findings import findings
 
     try:
         problem = load_space(space, settings, code=code)
+        if code is None and has_installed_cost(problem):
+            code = True
+            problem = load_space(space, settings, code=code)
         skipped = not_run(problem, code)
         warnings = [*warnings_of(problem), *findings(problem)]
     except SpaceError as error:
