@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from dse.study.along import Along, Point, Ridge
 from dse.units import format_value, from_base
 
 from .axes import scale_of
-from .drawing import saved, settings
+from .canvas import sheet
+from .framing import FORMATS, write_drawing
 from .labels import above, text_width, tick
-from .limits import framed
 from .source import clean
 from .style import FAINT, GRID, INK, LINES, mark, short
-from .writing import wanted_formats, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "render"]
 
-FORMATS = ("png", "svg", "html", "pdf")
-_DPI = 160
 _WIDTH, _PANEL = 8.4, 2.3
 _LOG = 8.0
 """Positive values whose ends differ by this factor or more are drawn on a logarithmic scale."""
@@ -55,17 +52,7 @@ def render(found: Along, stem: Path, formats: Sequence[str] | None = None) -> li
     Raises:
         InputError: a format is unknown, or a file cannot be written.
     """
-    stem, wanted = wanted_formats(stem, formats, FORMATS)
-    written = []
-    for form in wanted:
-        data = framed(_title(found), _draw(found, "svg")).encode() if form == "html" else _draw(found, form)
-        written.append(write(stem.with_name(f"{stem.name}.{form}"), data))
-    return written
-
-
-def _draw(found: Along, form: str) -> bytes:
-    with settings(fallbacks=form != "svg"):
-        return saved(_drawn(found, _DPI if form == "png" else 72), form)
+    return write_drawing(lambda dpi: _drawn(found, dpi), _title(found), stem, formats)
 
 
 def _title(found: Along) -> str:
@@ -116,8 +103,6 @@ def ridge_text(found: Along, ridge: Ridge) -> str:
 
 
 def _drawn(found: Along, dpi: int) -> Figure:
-    from matplotlib.figure import Figure
-
     title = textwrap.wrap(_title(found), int(_WIDTH * 9), max_lines=2, placeholder=" \u2026")
     notes = [
         line
@@ -130,22 +115,14 @@ def _drawn(found: Along, dpi: int) -> Figure:
         [_share(found, at, places) * _WIDTH * 62 for at in ridges],
         [text_width(_sides(r), 8.0) for r in found.ridges],
     )
-    head, foot = 0.2 + 0.2 * len(title), 0.12 + 0.15 * len(notes)
-    height = head + foot + _PANEL * len(found.metrics) + 0.3 + 0.16 * (max(rows, default=-1) + 1)
-    canvas = Figure(figsize=(_WIDTH, height), dpi=dpi, layout="constrained")
-    engine = canvas.get_layout_engine()
-    assert engine is not None
-    engine.set(w_pad=0.1, h_pad=0.06, rect=(0.0, foot / height, 1.0, 1.0 - (foot + head) / height))  # type: ignore[call-arg]
+    body = _PANEL * len(found.metrics) + 0.3 + 0.16 * (max(rows, default=-1) + 1)
+    canvas = sheet(title, notes, width=_WIDTH, body=body, dpi=dpi, head=0.05)
     areas: list[Axes] = canvas.subplots(len(found.metrics), 1, sharex=True, squeeze=False)[:, 0].tolist()
     for at, (name, area) in enumerate(zip(found.metrics, areas, strict=True)):
         _panel(found, name, area, places, f"panel{at}")
     for ridge, across, row in zip(found.ridges, ridges, rows, strict=True):
         _ridge(ridge, areas, across, row)
     _across(found, areas[-1], places)
-    left = 0.1 / _WIDTH
-    heading: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "color": INK}
-    canvas.text(left, 1 - 0.1 / height, "\n".join(title), ha="left", va="top", **heading)
-    canvas.text(left, 0.08 / height, "\n".join(notes), ha="left", va="bottom", fontsize=7.5, color=FAINT)
     return canvas
 
 

@@ -1,112 +1,42 @@
-"""A figure drawn with Matplotlib: the same bytes every time, without a display and without global state."""
+"""The figure of a front drawn with Matplotlib."""
 
 from __future__ import annotations
 
-import io
-import logging
 import textwrap
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .canvas import DPI, saved, settings, settle, sheet
 from .figure import FrontFigure
 from .panels import annotate, plot
-from .style import FAINT, INK, short
+from .style import INK, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "saved", "settings"]
-
-_SETTINGS: Any = {  # Matplotlib types its keys one by one
-    "font.size": 9.0,
-    "text.parse_math": False,
-    "axes.formatter.use_mathtext": False,
-    "axes.unicode_minus": True,
-    "path.simplify": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "dse",
-    "pdf.fonttype": 42,
-}
-_METADATA: dict[str, dict[str, None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-_SCRIPTS = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic",
-    "WenQuanYi Micro Hei", "Noto Sans Devanagari", "Noto Sans Thai", "Segoe UI", "Arial Unicode MS",
-)  # fmt: skip
-_DPI = 160
+__all__ = ["draw"]
 
 
 def draw(figure: FrontFigure, form: str) -> bytes:
     """The figure as ``png``, ``svg`` or ``pdf``."""
     with settings(fallbacks=form != "svg"):
-        return saved(_drawn(figure, _DPI if form == "png" else 72), form)
-
-
-@contextmanager
-def settings(*, fallbacks: bool) -> Iterator[None]:
-    """Matplotlib as we want it, whatever the user's own settings; ``fallbacks`` adds fonts for other scripts.
-
-    Text in an SVG stays text, for which the viewer finds a font, and its bytes must not depend on those here.
-    """
-    # The first use on a machine lists its fonts, and says so when that is slow; it is not our user's concern.
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-
-    import matplotlib as mpl
-    from matplotlib.font_manager import fontManager
-
-    # The Agg and SVG canvases are made directly: pyplot, which keeps figures and picks a window system, is not used.
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
-        known = set(fontManager.get_font_names()) if fallbacks else set()
-        mpl.rcParams["font.family"] = ["DejaVu Sans", *(name for name in _SCRIPTS if name in known)]
-        # A name in a script that the font lacks is drawn as boxes in PNG and PDF; SVG and HTML keep the text.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
-
-
-def saved(canvas: Figure, form: str) -> bytes:
-    """A Matplotlib figure as the bytes of a file, within :func:`settings`."""
-    stream = io.BytesIO()
-    canvas.savefig(stream, format=form, dpi="figure", metadata=_METADATA[form])
-    data = stream.getvalue()
-    if form == "svg":
-        # Fonts of the same widths, for machines that lack the first.
-        data = data.replace(b"'DejaVu Sans'", b"'DejaVu Sans', Verdana, sans-serif")
-    return data
+        return saved(_drawn(figure, DPI if form == "png" else 72), form, figure.title)
 
 
 def _drawn(figure: FrontFigure, dpi: int) -> Figure:
-    from matplotlib.figure import Figure
-
     count = len(figure.panels)
     rows, columns = figure.grid
     width = 8.4 if count == 1 else 4.6 * columns
     title = textwrap.wrap(figure.title, int(width * 9), max_lines=2, placeholder=" \u2026")
     notes = textwrap.wrap(". ".join(figure.notes) + ".", int(width * 15))
     keys = -(-len(figure.teams) // (1 if len(figure.teams) <= 6 else 2))
-    head = 0.12 + 0.2 * len(title) + 0.08 + 0.185 * max(keys, 1 if count > 1 else 2)
-    foot = 0.1 + 0.15 * len(notes)
-    height = head + foot + (4.4 if count == 1 else 3.6 * rows)
-    canvas = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-    engine = canvas.get_layout_engine()
-    assert engine is not None
-    engine.set(w_pad=0.1, h_pad=0.06, rect=(0.0, foot / height, 1.0, 1.0 - (foot + head) / height))  # type: ignore[call-arg]
+    legend = 0.05 + 0.185 * max(keys, 1 if count > 1 else 2)
+    body = 4.4 if count == 1 else 3.6 * rows
+    canvas = sheet(title, notes, width=width, body=body, dpi=dpi, head=legend)
     areas = [canvas.add_subplot(rows, columns, at + 1) for at in range(count)]
     for at, (panel, area) in enumerate(zip(figure.panels, areas, strict=True)):
         plot(figure, panel, area, f"panel{at}")
-    left = 0.1 / width
-    heading: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "color": INK}
-    canvas.text(left, 1 - 0.1 / height, "\n".join(title), ha="left", va="top", **heading)
-    canvas.text(left, 0.08 / height, "\n".join(notes), ha="left", va="bottom", fontsize=7.5, color=FAINT)
-    _legend(figure, canvas, 1 - (0.16 + 0.2 * len(title)) / height)
-    canvas.draw_without_rendering()  # lays the panels out: labels are placed by where designs came to stand
-    canvas.set_layout_engine("none")  # and there they stay
+    _legend(figure, canvas, 1 - (0.16 + 0.2 * len(title)) / canvas.get_figheight())
+    settle(canvas)  # labels are placed by where designs came to stand
     for at, (panel, area) in enumerate(zip(figure.panels, areas, strict=True)):
         annotate(figure, panel, area, f"panel{at}")
     return canvas

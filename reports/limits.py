@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 from html import escape
@@ -16,22 +17,24 @@ from dse.study.limitmap import LimitMap
 from dse.study.limits import Axis
 from dse.units import from_base
 
-from .drawing import saved, settings
+from .canvas import sheet
+from .framing import FORMATS, write_drawing
 from .labels import tick
 from .source import clean
 from .style import FAINT, INK, mark, short
-from .writing import wanted_formats, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.path import Path as MatplotlibPath
 
-__all__ = ["FORMATS", "framed", "render"]
+__all__ = ["FORMATS", "render"]
 
-FORMATS = ("png", "svg", "html", "pdf")
 _NOBODY, _EVERYBODY = "#f4f4f4", "#b5b5b5"
-_DPI = 160
-_WIDTH, _HEIGHT = 8.4, 5.0
+_HATCHES = ("//", "..", "\\\\", "xx", "||", "oo", "--", "++", "**")
+"""Patterns of the regions that somebody succeeds in, for who cannot tell their colours apart."""
+
+_WIDTH, _HEIGHT, _FLAT = 8.4, 4.4, 2.0
 
 Floats = NDArray[np.float64]
 
@@ -51,21 +54,11 @@ def render(found: LimitMap, stem: Path, formats: Sequence[str] | None = None) ->
     Raises:
         InputError: a format is unknown, or a file cannot be written.
     """
-    stem, wanted = wanted_formats(stem, formats, FORMATS)
-    written = []
-    for form in wanted:
-        data = _page(found).encode() if form == "html" else _draw(found, form)
-        written.append(write(stem.with_name(f"{stem.name}.{form}"), data))
-    return written
+    return write_drawing(lambda dpi: _drawn(found, dpi), _title(found), stem, formats, _borders(found))
 
 
-def _draw(found: LimitMap, form: str) -> bytes:
-    with settings(fallbacks=form != "svg"):
-        return saved(_drawn(found, _DPI if form == "png" else 72), form)
-
-
-def _page(found: LimitMap) -> str:
-    """The picture in a page of its own, with the corners as a table."""
+def _borders(found: LimitMap) -> str:
+    """The corners as a table in HTML; empty where there are none."""
     heads = ["team", *(axis.label for axis in found.axes), *found.problem.names]
     rows = [
         [
@@ -83,30 +76,12 @@ def _page(found: LimitMap) -> str:
         "<tr>" + "".join(f"<td>{escape(clean(cell))}</td>" for cell in row) + "</tr>\n" for row in rows
     )
     head = "".join(f"<th>{escape(clean(cell))}</th>" for cell in heads)
-    borders = (
+    return (
         f"<h2>The borders</h2>\n<p>A team succeeds with any of its limits here, or looser ones; with the design beside.</p>\n"
         f"<table>\n<tr>{head}</tr>\n{table}</table>\n"
         if rows
         else ""
     )
-    return framed(_title(found), _draw(found, "svg"), borders)
-
-
-def framed(title: str, svg: bytes, below: str = "") -> str:
-    """A page that needs nothing else: a drawing under its title, and HTML below."""
-    _, start, drawing = svg.decode().partition("<svg")
-    told = escape(clean(title))
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{told}</title>\n'
-        f"<style>{_CSS}</style>\n</head>\n<body>\n{start}{drawing}\n{below}</body>\n</html>\n"
-    )
-
-
-_CSS = (
-    f"body{{font:14px/1.5 system-ui,sans-serif;color:{INK};max-width:60rem;margin:2rem auto;padding:0 1rem}}"
-    "svg{width:100%;height:auto}table{border-collapse:collapse;font-size:12px}"
-    "th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid #e4e4e4}"
-)
 
 
 def _title(found: LimitMap) -> str:
@@ -142,37 +117,20 @@ def _mapped(found: LimitMap, name: str) -> bool:
 
 
 def _drawn(found: LimitMap, dpi: int) -> Figure:
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     title = textwrap.wrap(clean(_title(found)), int(_WIDTH * 7.2), max_lines=2, placeholder=" \u2026")
     notes = textwrap.wrap(_notes(found), int(_WIDTH * 15))
-    height = _HEIGHT if len(found.axes) > 1 else 2.6
-    canvas = Figure(figsize=(_WIDTH, height), dpi=dpi, layout="constrained")
-    foot, head = (0.1 + 0.15 * len(notes)) / height, (0.15 + 0.2 * len(title)) / height
-    engine = canvas.get_layout_engine()
-    assert engine is not None
-    engine.set(w_pad=0.1, h_pad=0.06, rect=(0.0, foot, 1.0, 1.0 - foot - head))  # type: ignore[call-arg]
+    body = _HEIGHT if len(found.axes) > 1 else _FLAT
+    canvas = sheet(title, notes, width=_WIDTH, body=body, dpi=dpi)
     area = canvas.add_subplot()
     groups = _regions(found, area)
-    handles = [Patch(facecolor=_colour(found, g), edgecolor=FAINT, linewidth=0.5) for g in groups]
+    handles = [Patch(linewidth=0.5, **look) for look in groups.values()]
     canvas.legend(
-        handles, [f" {short(_name(found, g), 44)}" for g in groups], loc="outside right upper", frameon=False,
+        handles, [f" {short(clean(found.group_text(g)), 44)}" for g in groups], loc="outside right upper", frameon=False,
         fontsize=8.5, labelcolor=INK, title="who succeeds", title_fontsize=8.5, alignment="left",
     )  # fmt: skip
-    left = 0.1 / _WIDTH
-    heading: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "color": INK}
-    canvas.text(left, 1 - 0.1 / height, "\n".join(title), ha="left", va="top", **heading)
-    canvas.text(left, 0.08 / height, "\n".join(notes), ha="left", va="bottom", fontsize=7.5, color=FAINT)
     return canvas
-
-
-def _name(found: LimitMap, group: Sequence[str]) -> str:
-    if not group:
-        return "no team"
-    if len(group) == len(found.teams) > 1:
-        return "every team"
-    return clean(f"only {group[0]}" if len(group) == 1 < len(found.teams) else " and ".join(group))
 
 
 def _colour(found: LimitMap, group: Sequence[str]) -> str:
@@ -188,8 +146,23 @@ def _colour(found: LimitMap, group: Sequence[str]) -> str:
     return "#" + "".join(f"{part:02x}" for part in paler)
 
 
-def _regions(found: LimitMap, area: Axes) -> list[tuple[str, ...]]:
-    """Fills the regions, and returns the groups of teams that have one; draws the limits that the problem has."""
+def _looks(found: LimitMap, groups: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """How the region of each group is filled: by a colour, and by a pattern where a team succeeds."""
+    hatches = itertools.cycle(_HATCHES)
+    return {
+        group: {
+            "facecolor": _colour(found, group),
+            "edgecolor": FAINT if not group or len(group) > 1 else "#ffffff",
+            "hatch": next(hatches) if group else None,
+        }
+        for group in groups
+    }
+
+
+def _regions(found: LimitMap, area: Axes) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Fills the regions, and returns the looks of the groups that have one; draws the limits that the problem has."""
+    from matplotlib.patches import PathPatch
+
     edges = [_edges(found, at) for at in range(len(found.axes))]
     middles = [
         np.sqrt(e[1:] * e[:-1]) if a.log else (e[1:] + e[:-1]) / 2
@@ -203,16 +176,12 @@ def _regions(found: LimitMap, area: Axes) -> list[tuple[str, ...]]:
         n: tuple(name for at, name in enumerate(names) if n >> at & 1) for n in map(int, np.unique(numbers))
     }
     order = sorted(kinds, key=lambda n: (len(kinds[n]), [names.index(name) for name in kinds[n]]))
-    shown = np.searchsorted(np.array(sorted(order)), numbers)
-    from matplotlib.colors import ListedColormap
-
-    colours = ListedColormap([_colour(found, kinds[n]) for n in sorted(order)])
+    looks = _looks(found, [kinds[number] for number in order])
     x = _printed(found.axes[0], edges[0])
     y = _printed(found.axes[1], edges[1]) if len(edges) > 1 else np.array([0.0, 1.0])
-    area.pcolormesh(
-        x, y, shown.T, cmap=colours, vmin=-0.5, vmax=len(order) - 0.5, shading="flat", rasterized=False, gid="regions",
-        linewidth=0,
-    )  # fmt: skip
+    for number in order:
+        name, look = f"region{order.index(number)}", looks[kinds[number]]
+        area.add_patch(PathPatch(_cells(x, y, numbers == number), gid=name, linewidth=0, **look))
     _scales(found, area, x, y)
     given = [_printed(a, np.array([v]))[0] for a, v in zip(found.axes, found.given, strict=True)]
     inside = [
@@ -236,7 +205,20 @@ def _regions(found: LimitMap, area: Axes) -> list[tuple[str, ...]]:
             f"as set: {text}", where, xytext=(8, 8), textcoords="offset points", fontsize=8, color=INK, gid="given-text",
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
         )  # fmt: skip
-    return [kinds[n] for n in order]
+    return looks
+
+
+def _cells(x: Floats, y: Floats, mine: NDArray[np.bool_]) -> MatplotlibPath:
+    """The rectangles of some cells, those beside each other in one."""
+    from matplotlib.path import Path as Outline
+
+    found = []
+    for at, column in enumerate(mine):
+        changes = np.flatnonzero(np.diff(np.concatenate(([0], column.astype(np.int8), [0]))))
+        for low, high in zip(changes[::2], changes[1::2], strict=True):
+            left, right, bottom, top = x[at], x[at + 1], y[low], y[high]
+            found.append([(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)])
+    return Outline.make_compound_path(*(Outline(corners, closed=True) for corners in found))
 
 
 def _edges(found: LimitMap, at: int) -> Floats:
@@ -266,6 +248,7 @@ def _scales(found: LimitMap, area: Axes, x: Floats, y: Floats) -> None:
     for drawn, axis, ends in zip((area.xaxis, area.yaxis), (*found.axes, None)[:2], (x, y), strict=True):
         if axis is None:
             drawn.set_visible(False)
+            area.set_ylim(0.0, 1.0)
             continue
         if axis.log:
             (area.set_xscale if drawn is area.xaxis else area.set_yscale)("log")

@@ -18,7 +18,7 @@ from dse.study.limits import Axis
 from dse.study.result import number
 from dse.units import from_base
 
-__all__ = ["border_columns", "border_rows", "group_text", "map_data", "map_lines", "map_rows"]
+__all__ = ["border_columns", "border_rows", "map_data", "map_lines", "map_rows"]
 
 _MOST_CORNERS = 12
 _TICKS = 4
@@ -36,7 +36,7 @@ def map_lines(found: LimitMap) -> list[str]:
     lines += ["", *_picture(found, letters), ""]
     total = sum(int(cells.sum()) for cells in groups.values())
     rows = [
-        [letters[group], group_text(group, found), f"{count(int(cells.sum()))} of {plural(total, 'cell')}"]
+        [letters[group], found.group_text(group), f"{count(int(cells.sum()))} of {plural(total, 'cell')}"]
         for group, cells in groups.items()
     ]
     lines += aligned(rows, header=False, indent=2, right={2})
@@ -45,7 +45,7 @@ def map_lines(found: LimitMap) -> list[str]:
     here = found.succeeding(found.given)
     if here is not None:
         at = ", ".join(f"{a.name} = {a.text(v, 6)}" for a, v in zip(found.axes, found.given, strict=True))
-        lines += ["", *paragraph(f"with {at}: {group_text(here, found)}")]
+        lines += ["", *paragraph(f"with {at}: {found.group_text(here)}")]
     for team in found.teams if found.bordered else ():
         lines += ["", *_borders(found, team)]
     return lines
@@ -53,15 +53,6 @@ def map_lines(found: LimitMap) -> list[str]:
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join(names)
-
-
-def group_text(group: Sequence[str], found: LimitMap) -> str:
-    """``no team``, ``only mlsys``, ``ml and mlsys``, ``every team``."""
-    if not group:
-        return "no team"
-    if len(group) == len(found.teams) > 1:
-        return "every team"
-    return f"only {group[0]}" if len(group) == 1 < len(found.teams) else _and(group)
 
 
 def _letters(groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> dict[tuple[str, ...], str]:
@@ -153,7 +144,7 @@ def map_rows(found: LimitMap) -> list[dict[str, Any]]:
         limits = {a.label: from_base(a.values[n], a.unit) for a, n in zip(found.axes, at, strict=True)}
         group = next(group for group, cells in groups.items() if cells[at])
         met = {team.team: bool(team.succeeds[at]) for team in found.teams}
-        rows.append({**limits, **met, "group": group_text(group, found)})
+        rows.append({**limits, **met, "group": found.group_text(group)})
     return rows
 
 
@@ -199,7 +190,7 @@ def map_data(found: LimitMap) -> dict[str, Any]:
             for axis, limit in zip(found.axes, found.limits, strict=True)
         ],
         "groups": [
-            {"teams": list(group), "text": group_text(group, found), "cells": int(cells.sum())}
+            {"teams": list(group), "text": found.group_text(group), "cells": int(cells.sum())}
             for group, cells in found.groups().items()
         ],
         "teams": [

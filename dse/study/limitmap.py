@@ -101,6 +101,14 @@ class LimitMap:
         rights = _rights(self.problem, self.limits, values)
         return [_within(self.limits, rights, team.front) for team in self.teams]
 
+    def group_text(self, group: Sequence[str]) -> str:
+        """``no team``, ``only mlsys``, ``ml and mlsys``, ``every team``."""
+        if not group:
+            return "no team"
+        if len(group) == len(self.teams) > 1:
+            return "every team"
+        return f"only {group[0]}" if len(group) == 1 < len(self.teams) else " and ".join(group)
+
     def groups(self) -> dict[tuple[str, ...], Bools]:
         """The cells by the teams that succeed there: nobody first, then the fewest, in the order of the teams."""
         names = [team.team for team in self.teams]

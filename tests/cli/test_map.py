@@ -14,6 +14,7 @@ Dse = Callable[..., Any]
 Snapshot = Callable[[str, str], None]
 
 MAP = ("--map", "max_latency=0.5:200 ms:40", "--map", "min_accuracy=84:94 percent:11")
+CAMERA = "Object detector on a surveillance camera: for which max_latency and min_accuracy each team succeeds"
 
 
 def test_the_map_of_the_camera(dse: Dse, snapshot: Snapshot) -> None:
@@ -37,7 +38,11 @@ def test_its_data_and_pictures_agree(dse: Dse, tmp_path: Path) -> None:
     borders = list(csv.DictReader(io.StringIO((folder / "borders.csv").read_text(encoding="utf-8"))))
     assert [row["team"] for row in borders].count("systems") == 2
     assert borders[0]["detector"] == "Det-S"
-    svg = "".join(ET.parse(folder / "map.svg").getroot().itertext())
+    root = ET.parse(folder / "map.svg").getroot()
+    assert (root.get("role"), root.get("aria-label")) == ("img", CAMERA)
+    patterns = [element.get("id") for element in root.iter() if element.tag.endswith("pattern")]
+    assert len(set(patterns)) == len(data["groups"]) - 1  # every group but nobody has one of its own
+    svg = "".join(root.itertext())
     for text in ("only mlsys", "every team", "as set: 10 ms, 90 %", "memory <= max_memory (100 MB)"):
         assert text in svg
     assert "Det-XL" in (folder / "map.html").read_text(encoding="utf-8")

@@ -34,7 +34,8 @@ def texts(svg: bytes) -> list[str]:
 def test_png_svg_and_pdf(figure: FrontFigure) -> None:
     assert draw(figure, "png").startswith(b"\x89PNG")
     assert draw(figure, "pdf").startswith(b"%PDF")
-    assert ET.fromstring(draw(figure, "svg")).tag == f"{SVG}svg"
+    root = ET.fromstring(draw(figure, "svg"))
+    assert (root.tag, root.get("role"), root.get("aria-label")) == (f"{SVG}svg", "img", figure.title)
 
 
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
