@@ -7,14 +7,19 @@ from functools import partial
 import numpy as np
 
 from .gptq import gptq
-from .rounding import Array, Quantized, asymmetric, rounded_rows, symmetric
+from .rounding import Array, Quantized, asymmetric, grouped, rounded, rounded_rows, scales_of, symmetric
 
 __all__ = ["awq", "awq_gptq", "awq_scales", "llm_int8", "smoothquant", "smoothing_scales"]
 
 OUTLIER = 6.0
 """Size of an activation from which LLM.int8() keeps its column in 16 bits (Dettmers 2022, section 3.2)."""
 
+CLIP_TOKENS = 512
+"""Tokens that AWQ's clipping is searched on, as in the reference code."""
+
 _LEAST = 1e-5
+_CLIP_STEPS = 20
+_ROWS = 32  # rows whose clipping is searched together: they stay in the cache
 
 
 def llm_int8(matrix: Array, activations: Array, threshold: float = OUTLIER) -> Quantized:
@@ -85,7 +90,37 @@ def awq_scales(matrix: Array, activations: Array, bits: int, group: int = 128, *
     return best
 
 
-def awq(matrix: Array, activations: Array, bits: int, group: int = 128, *, steps: int = 20) -> Quantized:
+def _clipped(matrix: Array, activations: Array, bits: int, group: int) -> Array:
+    """The matrix with each group cut to the size that loses least of the group's own part of the output, from its largest
+    weight down to half of it in ten steps (``auto_clip`` of the reference code), on at most :data:`CLIP_TOKENS` tokens.
+    """
+    groups = grouped(matrix, group)
+    few = grouped(activations[:: max(1, len(activations) // CLIP_TOKENS)], group).transpose(1, 2, 0)
+    # (groups, group, group or tokens), whichever is less: |e X|^2 is also e (X X^T) e^T
+    parts = few @ few.transpose(0, 2, 1) if few.shape[1] <= few.shape[2] else np.ascontiguousarray(few)
+    found = [_clipped_rows(groups[at : at + _ROWS], parts, bits) for at in range(0, len(groups), _ROWS)]
+    return np.concatenate(found).reshape(matrix.shape)
+
+
+def _clipped_rows(groups: Array, parts: Array, bits: int) -> Array:
+    """Of (rows, groups, group) weights."""
+    largest = np.abs(groups).max(axis=-1, keepdims=True)
+    best, least = largest, np.full_like(largest, np.inf)
+    for step in range(_CLIP_STEPS // 2):
+        limit = (largest * (1.0 - step / _CLIP_STEPS)).astype(groups.dtype)
+        cut = np.clip(groups, -limit, limit)
+        error = rounded(cut, *scales_of(cut, bits, zero=True), bits, zero=True) - groups
+        each = np.ascontiguousarray(error.transpose(1, 0, 2))
+        output = each @ parts
+        lost = np.einsum("gri,gri->rg", output, each if parts.shape[1] == parts.shape[2] else output)[
+            :, :, None
+        ]
+        best = np.where(lost < least, limit, best)
+        least = np.minimum(least, lost)
+    return np.clip(groups, -best, best)
+
+
+def awq(matrix: Array, activations: Array, bits: int, group: int = 128, *, clip: bool = True) -> Quantized:
     """AWQ: inputs are scaled before asymmetric rounding and divided after it; the scales fold into the layer before and
     take no bits (Lin 2023, 2306.00978, eq. 4).
 
@@ -94,18 +129,21 @@ def awq(matrix: Array, activations: Array, bits: int, group: int = 128, *, steps
         activations: (tokens, inputs) to calibrate on.
         bits: of a code.
         group: weights that share a scale.
-        steps: points of the search of :func:`awq_scales`.
+        clip: whether groups are cut as well, as the reference code does in all layers but those of queries and keys.
 
     Raises:
         InputError: bits out of range, or a group that does not divide the row.
     """
-    scales = awq_scales(matrix, activations, bits, group, steps=steps)
-    found = asymmetric(matrix * scales, bits, group)
+    scales = awq_scales(matrix, activations, bits, group)
+    scaled = matrix * scales
+    found = asymmetric(_clipped(scaled, activations / scales, bits, group) if clip else scaled, bits, group)
     return Quantized(found.weights / scales, found.stored_bits)
 
 
 def awq_gptq(matrix: Array, activations: Array, bits: int, group: int = 128) -> Quantized:
-    """GPTQ of the weights as AWQ scales them: the two combine (Lin 2023, 2306.00978, section 5.3). Args as :func:`awq`."""
+    """GPTQ as published of the weights as AWQ scales them: the two combine (Lin 2023, 2306.00978, section 5.3). Args as
+    :func:`awq`.
+    """
     scales = awq_scales(matrix, activations, bits, group)
     found = gptq(matrix * scales, activations / scales, bits, group)
     return Quantized(found.weights / scales, found.stored_bits)

@@ -55,16 +55,12 @@ def _fp8_rows(matrix: Array, kind: FloatFormat) -> tuple[Array, int]:
     return to_float(matrix / scale, kind) * scale, scale.size
 
 
-def fp8(matrix: Array, kind: FloatFormat = E4M3, *, activations: bool = False) -> Quantized:
-    """Eight-bit floats with one fp32 scale a row, which puts the row's largest value on the format's largest.
-
-    ``activations``: whether these are rounded too, one scale a token (per-token, per-channel; 2209.05433 section 3).
+def fp8(matrix: Array, kind: FloatFormat = E4M3) -> Quantized:
+    """Eight-bit floats with one fp32 scale a row, which puts the row's largest value on the format's largest
+    (2209.05433, section 3).
     """
     values, scales = _fp8_rows(matrix, kind)
-    bits = matrix.size * 8.0 + scales * 32.0
-    if not activations:
-        return Quantized(values, bits)
-    return Quantized(values, bits, lambda x: _fp8_rows(x, kind)[0])
+    return Quantized(values, matrix.size * 8.0 + scales * 32.0)
 
 
 def _mx_blocks(matrix: Array) -> Array:
@@ -76,18 +72,14 @@ def _mx_blocks(matrix: Array) -> Array:
     return found
 
 
-def mxfp4(matrix: Array, *, activations: bool = False) -> Quantized:
+def mxfp4(matrix: Array) -> Quantized:
     """E2M1 in blocks of 32 with a power of two: 2^(floor(log2 max) - 2) (OCP MX 1.0, section 6.3).
 
     Raises:
         InputError: 32 does not divide the row.
     """
     bits = matrix.size * 4.0 + matrix.size / MX_GROUP * 8.0
-    return (
-        Quantized(_mx_blocks(matrix), bits, _mx_blocks)
-        if activations
-        else Quantized(_mx_blocks(matrix), bits)
-    )
+    return Quantized(_mx_blocks(matrix), bits)
 
 
 def _nv_blocks(matrix: Array) -> Array:
@@ -100,7 +92,7 @@ def _nv_blocks(matrix: Array) -> Array:
     return found
 
 
-def nvfp4(matrix: Array, *, activations: bool = False) -> Quantized:
+def nvfp4(matrix: Array) -> Quantized:
     """E2M1 in blocks of 16 with an E4M3 scale, and one fp32 scale of the tensor: max / (6 x 448)
     (NVIDIA 2025, 2509.25149, section 2 and appendix C).
 
@@ -108,11 +100,7 @@ def nvfp4(matrix: Array, *, activations: bool = False) -> Quantized:
         InputError: 16 does not divide the row.
     """
     bits = matrix.size * 4.0 + matrix.size / NV_GROUP * 8.0 + 32.0
-    return (
-        Quantized(_nv_blocks(matrix), bits, _nv_blocks)
-        if activations
-        else Quantized(_nv_blocks(matrix), bits)
-    )
+    return Quantized(_nv_blocks(matrix), bits)
 
 
 def nf4(matrix: Array) -> Quantized:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dse.errors import InputError
 
-from .rounding import SCALE_BITS, Array, Quantized, grouped, rounded, scales_of
+from .rounding import SCALE_BITS, Array, Quantized, asymmetric, grouped, rounded, scales_of, symmetric
 
-__all__ = ["gptq", "inverse_factor"]
+__all__ = ["gptq", "gptq_searched", "inverse_factor"]
 
 BLOCK = 128
 """Columns whose updates of the rest are applied together (Frantar 2022, section 3.3, step 2)."""
@@ -19,8 +19,8 @@ BLOCK = 128
 WIDEST = 16_384
 """Inputs of a matrix: the Hessian has as many rows and columns."""
 
-SHRINK = 0.5
-"""By how much the range of a group is cut at most; the reference code's ``maxshrink`` is 0.8."""
+WIDE, NARROW, STEPS = 1.2, 0.4, 48
+"""Ranges of a group that are searched, in shares of its own; the reference code searches from 1 to 0.2."""
 
 _SMALL = 32
 _ROWS = 32  # rows whose scales are searched together: they stay in the cache
@@ -32,32 +32,85 @@ def gptq(
     bits: int,
     group: int = 0,
     *,
-    zero: bool = True,
-    order: bool = True,
-    steps: int = 24,
+    order: bool = False,
     damping: float = 0.01,
 ) -> Quantized:
-    """GPTQ (Frantar 2022, 2210.17323, Algorithm 1).
+    """GPTQ as published (Frantar 2022, 2210.17323, Algorithm 1): asymmetric, each group's scale from its full range.
 
     Each column q = round(w) leaves the error (w - q) / U_jj, where U^T U is the inverse of H = 2 X^T X + damping; the
     later columns j' take error x U_jj' off. Scales are those of the original weights of each group (``--static-groups``
-    of the reference code), so that ``order`` (``--act-order``) leaves the groups where they are. They are searched from
-    the full range down, as by its ``--mse``, for the least error of the group with H_jj as weights: then the weights of
-    inputs with outliers, whose errors no other input can make up for, come to lie near codes.
+    of the reference code), so that ``order`` (``--act-order``) leaves the groups where they are.
 
     Args:
         matrix: (outputs, inputs).
         activations: (tokens, inputs) to calibrate on.
         bits: of a code.
         group: weights that share a scale and zero point; 0 a row.
-        zero: whether rounding is asymmetric.
         order: whether columns are taken by decreasing H_jj instead of from the left.
-        steps: scales that are tried for each group; 1 takes the full range.
         damping: added to the diagonal of H, as a share of its mean (section 3.3, step 3).
 
     Raises:
         InputError: a group that does not divide the row, or more inputs than :data:`WIDEST`.
     """
+    sequence, factor = _curvature(matrix, activations, group, order=order, damping=damping)
+    scale, shift = scales_of(grouped(matrix, group), bits, zero=True)
+    return _with_scales(matrix, (scale, shift), bits, sequence, factor)
+
+
+def gptq_searched(
+    matrix: Array,
+    activations: Array,
+    bits: int,
+    group: int = 0,
+    *,
+    steps: int = STEPS,
+    damping: float = 0.001,
+) -> Quantized:
+    """GPTQ by activation order with searched scales; no row of it loses more than plain rounding does on ``activations``.
+
+    Beside :func:`gptq`, the range of each group is stretched and shrunk, as by ``--mse`` of the reference code, for the
+    least sum of (w - q)^2 / U_jj^2: what a column's error costs after later ones made up for it (Frantar 2022, eq. 2).
+    The weights of inputs with outliers, which nothing can make up for, then come to lie near codes. Damping is less than
+    in :func:`gptq`, since a mean that a few outliers make is large for all other inputs. Rows that plain rounding,
+    symmetric or asymmetric, does better on ``activations`` are taken from that; both have such codes.
+
+    Args:
+        matrix: (outputs, inputs).
+        activations: (tokens, inputs) to calibrate on.
+        bits: of a code.
+        group: weights that share a scale and zero point; 0 a row.
+        steps: ranges that are tried for each group.
+        damping: as of :func:`gptq`.
+
+    Raises:
+        InputError: as :func:`gptq`.
+    """
+    sequence, factor = _curvature(matrix, activations, group, order=True, damping=damping)
+    importance = np.empty(matrix.shape[1])
+    importance[sequence] = 1.0 / np.diagonal(factor).astype(np.float64) ** 2
+    shares = grouped((importance / importance.mean())[None, :].astype(matrix.dtype), group)[0]
+    found = _with_scales(
+        matrix, _searched(grouped(matrix, group), shares, bits, steps), bits, sequence, factor
+    )
+    best, least = found.weights, _lost(matrix, found.weights, activations)
+    for plain in (asymmetric, symmetric):
+        weights = plain(matrix, bits, group).weights
+        lost = _lost(matrix, weights, activations)
+        best = np.where((lost < least)[:, None], weights, best)
+        least = np.minimum(least, lost)
+    return Quantized(best, found.stored_bits)
+
+
+def _lost(matrix: Array, weights: Array, activations: Array) -> NDArray[np.float64]:
+    """What each row (output) loses on the activations."""
+    found: NDArray[np.float64] = np.square(activations @ (weights - matrix).T, dtype=np.float64).sum(axis=0)
+    return found
+
+
+def _curvature(
+    matrix: Array, activations: Array, group: int, *, order: bool, damping: float
+) -> tuple[NDArray[np.intp], Array]:
+    """The sequence of columns, and U of the Hessian in this sequence."""
     if matrix.shape[1] > WIDEST:
         raise InputError(
             f"GPTQ of {matrix.shape[1]:,} inputs: expected at most {WIDEST:,}, whose Hessian takes 2 GB"
@@ -66,27 +119,26 @@ def gptq(
         raise InputError(f"GPTQ with a group of {group}: expected 0 (a row) or more")
     hessian = 2.0 * (activations.T @ activations).astype(np.float64)
     diagonal = np.diagonal(hessian).copy()
-    dead = diagonal == 0
-    hessian[dead, dead] = 1.0
     hessian[np.diag_indices_from(hessian)] += damping * diagonal.mean() if diagonal.any() else 1.0
-    groups = grouped(matrix, group)
-    importance = grouped(diagonal[None, :].astype(matrix.dtype), group)
-    scale, shift = _searched(groups, importance, bits, zero=zero, steps=steps)
     sequence = np.argsort(-diagonal, kind="stable") if order else np.arange(matrix.shape[1])
-    factor = inverse_factor(hessian[np.ix_(sequence, sequence)]).astype(np.float32)
-    of_column = sequence // groups.shape[-1]
-    # transposed, (inputs, outputs), so that a column lies in one piece
-    left = np.where(dead, 0.0, matrix).T[sequence].astype(np.float32)
-    scales, shifts = (np.ascontiguousarray(a[:, :, 0].T, dtype=np.float32) for a in (scale, shift))
+    return sequence, inverse_factor(hessian[np.ix_(sequence, sequence)]).astype(np.float32)
+
+
+def _with_scales(
+    matrix: Array, scales: tuple[Array, Array], bits: int, sequence: NDArray[np.intp], factor: Array
+) -> Quantized:
+    """The columns in turn, with scales and zero points (rows, groups, 1) as given."""
+    scale, shift = (np.ascontiguousarray(a[:, :, 0].T, dtype=np.float32) for a in scales)
+    of_column = sequence // (matrix.shape[1] // len(scale))
 
     def quantize(column: Array, at: int) -> Array:
         g = of_column[at]
-        return rounded(column, scales[g], shifts[g], bits, zero=zero)
+        return rounded(column, scale[g], shift[g], bits, zero=True)
 
     weights = np.empty_like(matrix)
-    weights[:, sequence] = _in_turn(left, factor, quantize).T
-    stored = matrix.size * bits + scale.size * (SCALE_BITS + (bits if zero else 0))
-    return Quantized(weights, stored)
+    # transposed, (inputs, outputs), so that a column lies in one piece
+    weights[:, sequence] = _in_turn(matrix.T[sequence].astype(np.float32), factor, quantize).T
+    return Quantized(weights, matrix.size * bits + scale.size * (SCALE_BITS + bits))
 
 
 def _in_turn(left: Array, factor: Array, quantize: Callable[[Array, int], Array]) -> Array:
@@ -110,30 +162,29 @@ def _in_turn(left: Array, factor: Array, quantize: Callable[[Array, int], Array]
     return found
 
 
-def _searched(groups: Array, importance: Array, bits: int, *, zero: bool, steps: int) -> tuple[Array, Array]:
-    """Scale and zero point of each group that lose least, the range shrunk by up to half or, of many bits, by eight steps;
-    ``importance`` is (1, groups, group).
+def _searched(groups: Array, importance: Array, bits: int, steps: int) -> tuple[Array, Array]:
+    """Scale and zero point (rows, groups, 1) of each group that lose least, its range from :data:`WIDE` times down to
+    :data:`NARROW`; ``importance`` is (groups, group).
     """
     parts = [
-        _searched_rows(groups[at : at + _ROWS], importance, bits, zero=zero, steps=steps)
+        _searched_rows(groups[at : at + _ROWS], importance, bits, steps)
         for at in range(0, len(groups), _ROWS)
     ]
     return np.concatenate([scale for scale, _ in parts]), np.concatenate([shift for _, shift in parts])
 
 
-def _searched_rows(
-    groups: Array, importance: Array, bits: int, *, zero: bool, steps: int
-) -> tuple[Array, Array]:
-    best_scale, best_shift = scales_of(groups, bits, zero=zero)
+def _searched_rows(groups: Array, importance: Array, bits: int, steps: int) -> tuple[Array, Array]:
+    ends = np.stack([groups.min(axis=-1), groups.max(axis=-1)], axis=-1)
+    best_scale, best_shift = scales_of(ends, bits, zero=True)
     least = np.full_like(best_scale, np.inf)
-    for step in range(steps if steps > 1 else 0):
-        share = 1.0 - min(SHRINK, 8.0 / 2.0**bits) * step / steps
-        scale, shift = scales_of(groups * share, bits, zero=zero)
-        error = rounded(groups, scale, shift, bits, zero=zero)
-        error -= groups
+    for share in np.linspace(WIDE, NARROW, steps).astype(groups.dtype):
+        scale, shift = scales_of(ends * share, bits, zero=True)
+        exact = groups / scale
+        error = np.rint(exact)
+        np.clip(error, -shift, 2**bits - 1 - shift, out=error)
+        error -= exact
         error *= error
-        error *= importance
-        lost = error.sum(axis=-1, keepdims=True)
+        lost = np.einsum("rgi,gi->rg", error, importance)[:, :, None] * scale * scale
         better = lost < least
         best_scale, best_shift = np.where(better, scale, best_scale), np.where(better, shift, best_shift)
         least = np.minimum(least, lost)

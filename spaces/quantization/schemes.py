@@ -11,7 +11,7 @@ from dse.errors import InputError, nearest
 
 from .calibrated import awq, awq_gptq, llm_int8, smoothquant
 from .floats import E4M3, E5M2, fp8, mxfp4, nf4, nvfp4
-from .gptq import gptq
+from .gptq import gptq, gptq_searched
 from .llamacpp import q4_0, q4_k, q6_k, q8_0
 from .rounding import Array, Quantized, asymmetric, rounded_rows, symmetric
 
@@ -55,8 +55,14 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "smoothquant": Method(
             lambda t: smoothquant(t.weights, t.activations), (8,), (0,), (8,), calibrated=True
         ),
-        "gptq": Method(partial(_gptq, order=True), _WIDTHS, _GROUPS, calibrated=True),
-        "gptq-unordered": Method(partial(_gptq, order=False), _WIDTHS, _GROUPS, calibrated=True),
+        "gptq": Method(partial(_gptq, order=False), _WIDTHS, _GROUPS, calibrated=True),
+        "gptq-order": Method(partial(_gptq, order=True), _WIDTHS, _GROUPS, calibrated=True),
+        "gptq-searched": Method(
+            lambda t: gptq_searched(t.weights, t.activations, t.bits, t.group),
+            _WIDTHS,
+            _GROUPS,
+            calibrated=True,
+        ),
         "awq": Method(
             lambda t: awq(t.weights, t.activations, t.bits, t.group), _WIDTHS, _GROUPS, calibrated=True
         ),

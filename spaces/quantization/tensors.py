@@ -1,6 +1,6 @@
 """Matrices that a user gives: ``.npy`` files, and tensors of ``.safetensors`` files as ``file.safetensors:name``.
 
-Files are mapped, and only the rows that are used are read. A matrix of more than :data:`LIMIT` values is not read whole:
+Files are mapped, and only the rows that are used are read (of a ``.npy`` file in Fortran order all columns). A matrix of more than :data:`LIMIT` values is not read whole:
 rows are drawn by seed, which :attr:`Matrix.note` tells.
 """
 
@@ -161,7 +161,11 @@ def _drawn(values: NDArray[Any], seed: int, limit: int, rows: str) -> tuple[NDAr
     count = max(1, limit // values.shape[1])
     chosen = np.sort(np.random.default_rng(seed).choice(values.shape[0], count, replace=False))
     note = f"{count:,} of its {values.shape[0]:,} rows ({rows}) were read, drawn with seed {seed}"
-    return np.asarray(values[chosen]), note
+    if values.flags.c_contiguous:
+        return np.asarray(values[chosen]), note
+    # by column: the file is passed over once from its beginning, not once for each row
+    note += "; it is stored by columns, so that all of it was passed over"
+    return np.take(values.T, chosen, axis=1).T, note
 
 
 def _check(values: NDArray[np.float32], where: str) -> None:
