@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +19,7 @@ __all__ = ["find_validation", "report_lines", "tell", "write"]
 
 
 def find_validation(space: str) -> ModuleType:
-    """The module by which a space compares itself with measurements.
+    """The module by which a space compares itself with measurements; of a file or a run, that of what it extends.
 
     Raises:
         InputError: the space has none, or it cannot be loaded.
@@ -27,12 +28,36 @@ def find_validation(space: str) -> ModuleType:
     from dse.problem.plugins import entry_points
 
     points = entry_points("dse.validation")
+    if space not in points and Path(space).exists():
+        space = _extended(space, points)
     if space not in points:
         raise InputError(f"space {space!r} has no measurements to compare with{nearest(space, points)}")
     try:
         return import_module(points[space].value)
     except ImportError as error:
         raise InputError(f"validation of {space!r} cannot be loaded: {error}") from error
+
+
+def _extended(space: str, known: Collection[str]) -> str:
+    """The space with measurements that a file extends, or that of a run; the file itself where there is none."""
+    from dse.cli.loading import is_run, load_space
+    from dse.study.claim import read_manifest
+
+    source = space
+    settings: Sequence[tuple[str, str]] = ()
+    if is_run(space):
+        manifest = read_manifest(Path(space))
+        source, settings = manifest.source, manifest.overrides
+    if source in known:
+        return source
+    if not source:
+        return space
+    problem = load_space(source, settings, code=None)
+    name = next((name for name in problem.extends if name in known), None)
+    if name is None:
+        return space
+    emit.note(f"note: this is about {name}, which {source} extends; its changes do not count here")
+    return name
 
 
 def tell(report: Report, form: str) -> None:

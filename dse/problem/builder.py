@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dse.errors import SpaceError, nearest
 from dse.expressions import Graph
+from dse.problem.blame import ordered
 from dse.problem.building import Building
 from dse.problem.costs import build_costs
 from dse.problem.leaves import build_dimensions, build_inputs, read_defaults
@@ -95,9 +96,7 @@ def build(
     if model.measure is not None and not any(metric.measured for metric in metrics.values()):
         building.warnings.append("measure: is never run, since no metric is measured")
     if building.errors:
-        raise SpaceError(
-            sorted(building.errors, key=lambda d: (d.location.file, d.location.line, d.location.column))
-        )
+        raise SpaceError(ordered(building.declaration, building.errors))
     return replace(problem, warnings=tuple(building.warnings))
 
 

@@ -116,7 +116,9 @@ def load(
             found.append(Diagnostic(Location(place), "", told[named.end() :] if named else told))
     if found:
         raise SpaceError(found)
-    return replace(problem, overrides=tuple(pairs))
+    names = {file: name for name, file in library().items()}
+    extends = tuple(names[file] for file in declaration.files[1:] if file in names)
+    return replace(problem, overrides=tuple(pairs), extends=extends)
 
 
 def _text(name: str, value: object) -> str:

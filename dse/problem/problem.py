@@ -31,7 +31,8 @@ class Problem:
 
     Problems are equal, and hash, by :attr:`digest`. ``lets`` maps names to nodes and ``let_texts`` to
     their expressions as they were written. ``errors`` are shares by which predicted metrics may be wrong. ``readers``
-    read rows of tables from files. ``source`` is the file it was read from and ``overrides`` what was set; ``cost`` the
+    read rows of tables from files. ``source`` is the file it was read from and ``overrides`` what was set; ``extends`` names
+    the installed spaces that the file extends, nearest first; ``cost`` the
     Python function that was traced. ``warnings`` are findings
     that do not stop the problem from being used; ``locations`` says where ``rules.x`` or ``teams.y`` stand.
     """
@@ -55,6 +56,7 @@ class Problem:
     cost: str = ""
     source: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
+    extends: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     locations: Mapping[str, Location] = field(default_factory=dict)
 

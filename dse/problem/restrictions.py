@@ -278,8 +278,14 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
         digits = set()
         for at, value in enumerate(values):
             path: Path = ("teams", team, name, at) if isinstance(wanted, tuple) else ("teams", team, name)
-            digit = _digit(building, dimension, value, path)
+            digit = _digit(building, dimension, value, path, drop=_narrowed_above(building, path, name))
             digits |= {digit} if digit is not None else set()
+        if not digits and _narrowed_above(building, ("teams", team, name), name):
+            building.report_key(
+                ("dimensions", name),
+                f"leaves team {team!r} no value of {name} (it has {', '.join(map(str, values))} at "
+                f"{building.declaration.locate(('teams', team, name))}); give teams.{team}, or delete it: {team}: null",
+            )
         if name in building.wide:  # what was left out of the dimension is left out of the team
             places = {value: at for at, value in enumerate(known[name].values)}
             digits = {places[dimension.values[at]] for at in digits if dimension.values[at] in places}
@@ -288,11 +294,24 @@ def _box(building: Building, problem: Problem, team: str, declared: TeamDecl) ->
     return Box(tuple(allowed.get(d.name) for d in problem.dimensions), where)
 
 
-def _digit(building: Building, dimension: Dimension, value: object, path: Path) -> int | None:
+def _narrowed_above(building: Building, path: Path, dimension: str) -> bool:
+    """Whether a file declares a dimension anew for a space that it extends, whose team stands at ``path``."""
+    order = {str(file): at for at, file in enumerate(building.declaration.files)}
+    team = building.declaration.locate(path).file
+    above = building.declaration.locate_key(("dimensions", dimension)).file
+    return above in order and team in order and order[above] < order[team]
+
+
+def _digit(
+    building: Building, dimension: Dimension, value: object, path: Path, *, drop: bool = False
+) -> int | None:
+    """The number of a value; None where there is none, which is reported unless it may be dropped."""
     wanted = building.plain(path, value, dimension.unit) if dimension.type.kind is Kind.NUMBER else value
     for at, known in enumerate(dimension.values):
         if known == wanted and isinstance(known, bool) == isinstance(wanted, bool):
             return at
+    if drop:
+        return None
     labels = [dimension.label(at) for at in range(min(len(dimension.values), 1000))]
     shown = str(value).lower() if isinstance(value, bool) else str(value)
     building.report(path, f"{dimension.name} has no value {shown!r}{nearest(shown, labels)}")

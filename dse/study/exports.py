@@ -1,6 +1,7 @@
 """Plans for other programs: what a space offers to write of a design, and to read back.
 
-A space's exporters are a module under the entry-point group ``dse.exports``, by the space's name. It has
+A space's exporters are a module under the entry-point group ``dse.exports``, by the space's name; a file that extends it
+has the same. The module has
 
 - ``TARGETS``: by name, functions from a :class:`Plan` to a :class:`Written` text; they raise
   :class:`dse.errors.InputError` for what the target cannot express, and
@@ -153,10 +154,11 @@ def row_of(problem: Problem, name: str, value: Value) -> dict[str, Cell] | None:
 
 def _module(problem: Problem) -> ModuleType:
     points = entry_points(GROUP)
-    if problem.name not in points:
+    name = next((name for name in (problem.name, *problem.extends) if name in points), None)
+    if name is None:
         others = f"; spaces with exporters: {', '.join(points)}" if points else ""
         raise InputError(f"space {problem.name!r} has no exporters{others}")
-    return _loaded(problem.name)
+    return _loaded(name)
 
 
 @cache
