@@ -11,7 +11,15 @@ from itertools import islice
 from typing import Protocol
 
 from dse.problem import Problem
-from dse.study.measure import Failed, Measurer, Runner, check_measurement, needed_metrics, runner_for
+from dse.study.measure import (
+    Failed,
+    Measurer,
+    Runner,
+    check_measurement,
+    given_inputs,
+    needed_metrics,
+    runner_for,
+)
 from dse.study.progress import Interrupts
 from dse.study.sampled import evaluated
 from dse.study.trial import Trial, TrialState
@@ -79,7 +87,7 @@ class Measuring:
     starting one, and a crash ends no more than a trial.
 
     Raises:
-        InputError: nothing measures, or the function that should cannot be had.
+        InputError: nothing measures, or the function that should cannot be had or refuses the inputs.
     """
 
     def __init__(self, problem: Problem, workers: int) -> None:
@@ -95,7 +103,7 @@ class Measuring:
         runner = runner_for(self.measurement)
         if isinstance(runner, ProcessRunner):
             try:
-                runner.check()  # a mistake is found before any trial
+                runner.check(given_inputs(problem))  # a mistake is found before any trial
             except BaseException:
                 runner.close()
                 raise

@@ -8,7 +8,8 @@ A program gets ``{name}`` of dimensions and inputs in its arguments replaced, th
 object on its standard input, and prints one JSON object of metrics as all of its output or as the last line of it. It
 has answered when it ends; what it left running is ended then, but for what left its session on purpose (``setsid``, a
 daemon such as a build server). A function is called in a process of its own that serves one design after another; it
-gets the same as a dict and returns a mapping of metrics. Relative paths start at the space file's folder.
+gets the same as a dict and returns a mapping of metrics. If it has an attribute ``check``, that is called with the inputs
+before any trial, and what it raises refuses the study. Relative paths start at the space file's folder.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "Measurer",
     "Runner",
     "check_measurement",
+    "given_inputs",
     "needed_metrics",
     "plain_design",
     "read_metrics",
@@ -58,10 +60,14 @@ def plain_design(problem: Problem, design: Design) -> dict[str, Any]:
     return {d.name: d.plain(design[d.name]) for d in problem.dimensions}
 
 
+def given_inputs(problem: Problem) -> dict[str, object]:
+    """The values of the inputs, in their declared units."""
+    return {name: plain_value(i.value, i.unit) for name, i in problem.inputs.items()}
+
+
 def given(problem: Problem, design: Design) -> dict[str, object]:
-    """What a measurement is given: the design, and the values of the inputs beside it, in their declared units."""
-    inputs = {name: plain_value(i.value, i.unit) for name, i in problem.inputs.items()}
-    return {**inputs, **plain_design(problem, design)}
+    """What a measurement is given: the design, and the inputs beside it."""
+    return {**given_inputs(problem), **plain_design(problem, design)}
 
 
 def check_measurement(problem: Problem) -> Measurement:

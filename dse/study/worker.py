@@ -1,8 +1,9 @@
 """Measuring with a Python function: in a process of its own, so that nothing it does can end or confuse the study.
 
 The child (``python -m dse.study.worker function folder``) imports the function and says in one line of JSON whether it
-could; then it reads one design per line as JSON and answers with one line of JSON. It ends when its parent does, with
-all that it started. What the user's function prints goes to standard error.
+could; then it reads one design per line as JSON and answers with one line of JSON. Before the first it may be told the
+inputs alone, as ``["check", inputs]``: a function with an attribute ``check`` then looks at these. It ends when its
+parent does, with all that it started. What the user's function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class ProcessRunner:
         self._lock = threading.Lock()
         self._closed = False
 
-    def check(self) -> None:
-        """Start the process, and make sure that it has the function.
+    def check(self, inputs: Mapping[str, Any] | None = None) -> None:
+        """Start the process, make sure that it has the function, and have its ``check`` look at the inputs.
 
         Raises:
-            InputError: there is none, or importing it failed.
+            InputError: there is none, importing it failed, or with these inputs no design can be measured.
         """
         try:
-            self._started()
+            self._asked(["check", dict(inputs or {})])
         except Failed as failed:
             raise InputError(str(failed)) from None
 
@@ -65,10 +66,13 @@ class ProcessRunner:
 
     def run(self, design: Mapping[str, Any]) -> object:
         """What the function returns for a design, as JSON would have it."""
+        return self._asked(design)
+
+    def _asked(self, message: object) -> object:
         process = self._started()
         with _limited(process, self.timeout) as late:
             try:
-                found = self._told(process, design)
+                found = self._told(process, message)
             except Failed:
                 if late.is_set():
                     self._end()
@@ -79,10 +83,10 @@ class ProcessRunner:
             self._end()
         return found
 
-    def _told(self, process: subprocess.Popen[bytes], design: Mapping[str, Any]) -> object:
+    def _told(self, process: subprocess.Popen[bytes], message: object) -> object:
         assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps(design).encode() + b"\n")
+            process.stdin.write(json.dumps(message).encode() + b"\n")
             process.stdin.flush()
         except (OSError, ValueError):  # it died; what it answers says how
             pass
@@ -164,9 +168,31 @@ def serve(function: str, folder: str) -> None:
     say("ready", None)
     for line in designs:
         try:
-            say("ok", call(found, json.loads(line)))
+            message = json.loads(line)
+            if isinstance(message, list):
+                check(found, message[1])
+                say("ok", None)
+            else:
+                say("ok", call(found, message))
         except Failed as failed:
             say("failed", str(failed))
+
+
+def check(function: Callable[[dict[str, Any]], object], inputs: dict[str, Any]) -> None:
+    """Have the function's own ``check`` look at the inputs, where it has one.
+
+    Raises:
+        Failed: it raised something, which for an InputError is all that is told.
+    """
+    own = getattr(function, "check", None)
+    if own is None:
+        return
+    try:
+        own(inputs)
+    except InputError as error:
+        raise Failed(str(error)) from error
+    except Exception as error:  # the user's code may raise anything
+        raise Failed(f"checking the inputs raised {type(error).__name__}: {_said(error)}") from error
 
 
 def call(function: Callable[[dict[str, Any]], object], design: dict[str, Any]) -> object:

@@ -15,7 +15,7 @@ from .rounding import Array, output_error, sqnr
 from .schemes import quantize
 from .tensors import read_matrix
 
-__all__ = ["load", "measure"]
+__all__ = ["check", "load", "measure"]
 
 EXAMPLE, AUTO = "example", "auto"
 TOKENS = 512
@@ -97,3 +97,20 @@ def measure(design: Mapping[str, object]) -> dict[str, float]:
         "sqnr": sqnr(w, found.weights),
         "bits_per_weight": found.bits_per_weight,
     }
+
+
+def check(inputs: Mapping[str, object]) -> None:
+    """Read the matrices, before anything is measured on them.
+
+    Raises:
+        InputError: matrices that cannot be read or do not fit.
+    """
+    load(
+        str(inputs["weights"]),
+        str(inputs["activations"]),
+        int(str(inputs["seed"])),
+        int(str(inputs["max_values"])),
+    )
+
+
+measure.check = check  # type: ignore[attr-defined]  # dse.study.worker calls it once

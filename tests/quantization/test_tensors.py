@@ -222,11 +222,23 @@ def test_weights_of_ones_own_with_and_without_activations(tmp_path: Path) -> Non
         measure(design(weights=w, activations=short))
 
 
-def test_a_bad_file_fails_its_designs_with_the_reason_and_no_traceback(tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_once_before_anything_is_measured(tmp_path: Path) -> None:
     path = npy(tmp_path / "w.npy", np.zeros((4, 32)))
-    done = CliRunner().invoke(
-        main, ["search", "quantization-measured", "--n-trials", "1", "--set", f"weights={path}"]
-    )
+    folder = tmp_path / "run"
+    asked = [
+        "search",
+        "quantization-measured",
+        "--n-trials",
+        "3",
+        "--set",
+        f"weights={path}",
+        "--out",
+        str(folder),
+    ]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 2
     text = " ".join(done.output.split())
-    assert "all values are 0" in text
+    assert text.count("all values are 0") == 1
+    assert "trial" not in text
     assert "Traceback" not in text
+    assert not folder.exists()
