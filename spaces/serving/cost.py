@@ -55,7 +55,7 @@ def predicted_seconds(g: Given) -> Any:
 def steady(g: Given) -> Any:
     """Output tokens/s of one instance at its full batch, prompts included, while finished sequences are replaced at once."""
     found = load.times(g, 0.0 * g.batch)
-    return found.capacity * g.output_len
+    return found.full * g.output_len
 
 
 def _parts(name: str, of: Pass, count: Any) -> dict[str, Any]:
@@ -75,10 +75,11 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
     gpus = instance * copies * where(g.disaggregated, 1.0 + g.prefill_ratio, 1.0)
     empty = t.prefill + t.transfer
     tpot = where(loaded, t.loaded_tpot, t.tpot)
+    alone = where(loaded, t.loaded_alone, t.alone)
     waiting = t.wait + t.transfer + t.prefill + t.between
     ttft = where(loaded, waiting, empty)
     capacity = t.capacity * copies
-    served = where(loaded, minimum(g.request_rate, capacity), capacity)
+    served = where(loaded, minimum(g.request_rate, capacity), t.full * copies)
     tokens = served * quantity(g.output_len, "token")
     dense = matmul_rate(g)
     work, first = t.decoding.work, t.prefilling.work
@@ -94,10 +95,13 @@ def cost(efficiency: Any, **names: Any) -> dict[str, Any]:
         "ttft_unloaded": empty,
         "ttft_loaded": waiting,
         "tpot": tpot,
+        "tpot_decode": alone,
+        "tpot_prefill": tpot - alone,
         "token_interval": t.interval,
         "request_time": ttft + (g.output_len - 1.0) * tpot,
         "prefill_time": t.prefill,
         **_parts("prefill", t.prefilling, t.chunks),
+        "prefill_draft": t.prefill_draft * t.chunks,
         "decode_step": t.step,
         **_parts("decode", t.decoding, 1.0),
         "decode_draft": t.drafting,

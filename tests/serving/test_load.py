@@ -12,7 +12,7 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from dse.spaces.catalog import architecture
-from dse.spaces.serving import load
+from dse.spaces.serving import load, queueing
 from tests.serving.plans import given, metrics, space
 from tests.serving.test_structure import MODELS, drawing, rises
 
@@ -41,17 +41,15 @@ def waits(seconds: Any, rate: float, rng: np.random.Generator) -> float:
     return total / len(seconds)
 
 
-@pytest.mark.parametrize("cv", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("load_share", [0.3, 0.7])
-def test_the_wait_for_prefill_is_that_of_a_queue(cv: float, load_share: float) -> None:
-    """M/G/1 with lengths of which the spread is stated: within 5 % of 200,000 simulated requests."""
-    g = given(space(), prompt_cv=cv, batch=128)
+@pytest.mark.parametrize(("cv", "share"), [(0.0, 0.7), (1.0, 0.3), (1.0, 0.7)])
+def test_the_wait_for_prefill_is_that_of_a_queue(cv: float, share: float) -> None:
+    """M/G/1 with lengths of which the spread is stated: within 5 % of 100,000 simulated requests."""
+    g = given(space(prompt_cv=cv, output_len=16), batch=2048.0)
     whole = load.times(g, 0.0).prefill
-    rate = load_share / whole
     rng = np.random.default_rng(11)
-    shape = 1 / cv**2 if cv else 0.0
-    lengths = rng.gamma(shape, 1 / shape, 200_000) if cv else np.ones(200_000)
-    assert load.times(g, rate).wait == pytest.approx(waits(lengths * whole, rate, rng), rel=0.05)
+    lengths = rng.exponential(1.0, 100_000) if cv else np.ones(100_000)
+    wait = waits(lengths * whole, share / whole, rng)
+    assert load.times(g, share / whole).wait == pytest.approx(wait, rel=0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,76 +61,112 @@ class Seen:
     first: float
 
 
-def served(g: Any, rate: float, requests: int, rng: np.random.Generator, joined: int = 1) -> Seen:
-    """An engine that prefills whole prompts first and else decodes what runs, step by step; none is turned away. If it may
-    prefill more than one at once, a decode step follows each pass.
+def served(g: Any, rate: float, requests: int, joined: int = 1) -> Seen:
+    """An engine that prefills whole prompts first, while slots are free, and else decodes what runs, step by step, with steps
+    as they are of as many. If it may prefill more than one at once, a decode step follows each pass. Outputs have the stated
+    length, or are geometric (their spread is 1).
     """
-    t = load.times(g, rate)
+    rng = np.random.default_rng(1)
+    context = g.prompt_len + 0.5 * g.output_len * (1 + g.output_cv**2)
     passes = [load.prefill(g, float(n), g.prompt_len, 0.0).seconds for n in range(1, joined + 1)]
-    alone = load.decode(g, 1.0, g.prompt_len + 0.5 * g.output_len).seconds
-    slope = (t.step - alone) / (g.batch - 1.0)
+    steps = [0.0, *load.decode(g, np.arange(1.0, g.batch + 1), context).seconds]
     comes = np.cumsum(rng.exponential(1 / rate, requests))
-    now, at, steps, passed = 0.0, 0, 0, False
-    ends: list[tuple[int, float]] = []  # the step after which a sequence ends, and its first token's time
+    mean = int(g.output_len)
+    lengths = rng.geometric(1 / mean, requests) if g.output_cv else np.full(requests, mean)
+    now, at, step, passed = 0.0, 0, 0, False
+    ends: list[
+        tuple[int, float, int]
+    ] = []  # the step after which a sequence ends, its first token's time, its length
     tokens, firsts, area = [], [], 0.0
     while at < requests or ends:
-        if at < requests and comes[at] <= now and not (joined > 1 and ends and passed):
-            many = min(int(np.searchsorted(comes, now, side="right")) - at, joined)
+        free = min(int(g.batch) - len(ends), joined)
+        if at < requests and comes[at] <= now and free and not (joined > 1 and ends and passed):
+            many = min(int(np.searchsorted(comes, now, side="right")) - at, free)
             now += passes[many - 1]
-            for come in comes[at : at + many]:
-                firsts.append(now - come)
-                heapq.heappush(ends, (steps + int(g.output_len) - 1, now))
-            at, passed = at + many, True
             area += len(ends) * passes[many - 1]
+            for one in range(at, at + many):
+                firsts.append(now - comes[one])
+                heapq.heappush(ends, (step + max(int(lengths[one]) - 1, 1), now, int(lengths[one])))
+            at, passed = at + many, True
         elif ends:
-            seconds = alone + slope * (len(ends) - 1)
-            area += len(ends) * seconds
-            now, steps, passed = now + seconds, steps + 1, False
-            while ends and ends[0][0] <= steps:
-                tokens.append((now - heapq.heappop(ends)[1]) / (g.output_len - 1))
+            area += len(ends) * steps[len(ends)]
+            now, step, passed = now + steps[len(ends)], step + 1, False
+            while ends and ends[0][0] <= step:
+                _, began, length = heapq.heappop(ends)
+                tokens.append((now - began, max(length - 1, 1)))
         else:
             now = float(comes[at])
     half = len(tokens) // 5  # until it runs as always
-    return Seen(float(np.mean(tokens[half:-half])), area / now, float(np.mean(firsts)))
+    spent, made = np.array(tokens[half:-half]).sum(axis=0)
+    return Seen(float(spent / made), area / now, float(np.mean(firsts[half:])))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
-def test_a_loaded_engine_is_as_a_simulated_one(share: float) -> None:
-    """Little's law with linear steps, at the mean alone: within 8 % of 8,000 simulated requests."""
-    g = given(space(output_len=128), batch=128)
-    rate = share * load.times(g, 0.0).capacity
-    t = load.times(g, rate)
-    seen = served(g, rate, 8000, np.random.default_rng(1))
-    assert t.loaded_tpot == pytest.approx(seen.token, rel=0.08)
-    assert t.running == pytest.approx(seen.running, rel=0.08)
-    assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=0.08)
+SIMULATED: dict[str, tuple[dict[str, Any], float, float]] = {
+    "dense": ({}, 128.0, 0.08),
+    "mixture": ({"model": "qwen3-30b-a3b", "output_len": 512}, 256.0, 0.08),
+    "few slots": ({}, 16.0, 0.3),
+    "few slots of a mixture": ({"model": "qwen3-30b-a3b"}, 32.0, 0.35),
+}
+"""Inputs, batch, and the most that TTFT at 0.9 of the capacity (0.5: 8 %) differs."""
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_a_loaded_engine_is_as_a_simulated_one(name: str) -> None:
+    """Steps of the mean number that runs, and waits for slots: TPOT and sequences within 8 % of 6,000 simulated requests."""
+    inputs, batch, slots = SIMULATED[name]
+    g = given(space(**{"output_len": 128, **inputs}), batch=batch)
+    capacity = load.times(g, 0.0).capacity
+    for share, near in ((0.1, 0.08), (0.5, 0.1)) if slots < 0.1 else ((0.5, 0.1), (0.9, slots)):
+        t = load.times(g, share * capacity)
+        seen = served(g, share * capacity, 6000)
+        assert t.loaded_tpot == pytest.approx(seen.token, rel=0.08), share
+        assert t.running == pytest.approx(seen.running, rel=0.08), share
+        assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=near), share
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_short_prompts_share_passes_as_simulated(share: float) -> None:
     """Eight prompts that end and begin in one step of 1,024 sequences: TPOT within 10 %, TTFT and sequences within 25 %."""
-    g = given(space(prompt_len=128, output_len=128), batch=1024)
+    g = given(space(prompt_len=128, output_len=128), batch=1024.0)
     t = load.times(g, 0.0)
     rate = share * t.capacity
     assert t.capacity > 1.5 / (t.prefill + 128 * t.step / 1024)  # one by one they take far longer
     t = load.times(g, rate)
-    seen = served(g, rate, 8000, np.random.default_rng(1), joined=64)
+    seen = served(g, rate, 6000, joined=64)
     assert t.loaded_tpot == pytest.approx(seen.token, rel=0.1)
     assert t.running == pytest.approx(seen.running, rel=0.25)
     assert t.wait + t.prefill + t.between == pytest.approx(seen.first, rel=0.25)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_steps_between_one_sequence_and_the_full_batch_are_as_lines_say(model: str) -> None:
-    """A few sequences read most experts: two lines are within a quarter of the step of as many as run."""
-    g = given(
-        space(model=model), hardware="gb200-nvl72", batch=512, disaggregated=True, prefill_ratio=8.0, tp=4
-    )
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "qwen3-30b-a3b"])
+def test_the_most_that_may_run_matters_only_where_it_is_reached(model: str) -> None:
+    """At 4 requests/s the same run at any limit; it decides whether they wait for a slot, and how many may come."""
+    problem = space(model=model, request_rate="4 1/s", prompt_len=512, output_len=512)
+    values: dict[str, Any] = {
+        "tp": 4 if model == "llama-3.1-70b" else 1,
+        "weights": "fp8",
+        "activations": "fp8",
+    }
+    batches = (64.0, 128.0, 1024.0)
+    found = [metrics(problem, batch=batch, **values) for batch in batches]
+    assert len({(one["tpot"], one["running"], one["gpu_throughput"]) for one in found}) == 1
+    g = given(problem, **values)
+    k = found[0]["running"]
+    assert k == pytest.approx(4 * 512 * found[0]["tpot"], rel=1e-12)
+    assert found[0]["tpot_decode"] == pytest.approx(load.decode(g, k, 512 + 256.0).seconds, rel=5e-3)
+    least = given(problem, batch=np.ceil(k) + 1, **values)
+    near = load.times(least, 4.0)
+    assert near.loaded_tpot == found[0]["tpot"]
+    assert near.wait + near.prefill > 1.5 * found[0]["ttft"]
+
+
+def test_the_wait_grows_without_end_towards_the_capacity() -> None:
+    g = given(space(), batch=32.0)
     capacity = load.times(g, 0.0).capacity
-    for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.999):
-        t = load.times(g, share * capacity)
-        step = load.decode(g, max(t.running, 1.0), 1024 + 128.0).seconds
-        assert 0.75 * step < t.loaded_tpot < 1.15 * step, share
+    t = load.times(g, capacity * np.array([0.5, 0.9, 0.99, 1.0]))
+    assert np.all(t.wait[1:] > 5 * t.wait[:-1])
+    assert 0.8 * capacity < load.times(g, 0.0).goodput < capacity
+    assert load.times(given(space(max_ttft="100 s", max_tpot="1 s"), batch=32.0), 0.0).goodput < capacity
 
 
 # -- definitions -----------------------------------------------------------------------------------------
@@ -145,13 +179,14 @@ def test_requests_take_what_their_tokens_take(name: str) -> None:
         found = metrics(problem, request_rate=rate, **values)
         assert found["request_time"] == pytest.approx(found["ttft"] + 255 * found["tpot"], rel=1e-12)
         assert found["user_speed"] == pytest.approx(1 / found["tpot"], rel=1e-12)
-        assert found["throughput"] == pytest.approx((rate or found["capacity"]) * 256, rel=1e-12)
+        full = load.times(given(problem, **values), 0.0).full
+        assert found["throughput"] == pytest.approx((rate or full) * 256, rel=1e-12)
         assert found["gpu_throughput"] == pytest.approx(found["throughput"] / found["gpus_used"], rel=1e-12)
     t = load.times(given(problem, **values), 0.0)
     batch = values.get("batch", 64)
     if name not in {"apart", "chunks"}:  # prompts may bind there
-        assert t.capacity == pytest.approx(batch / (256 * t.tpot), rel=1e-12)
-    assert t.capacity <= batch / (256 * t.tpot) * (1 + 1e-12)
+        assert t.full == pytest.approx(batch / (256 * t.tpot), rel=1e-12)
+    assert t.capacity <= queueing.BUSY * batch / (256 * t.tpot) * (1 + 1e-12)
 
 
 def test_speculation_yields_what_is_accepted_in_a_row() -> None:
@@ -254,7 +289,7 @@ def test_more_requests_are_never_served_sooner(name: str, model: str, prompt: in
     empty = t.prefill + t.transfer
     assert t.wait[0] + empty + t.between[0] == pytest.approx(empty, rel=1e-6)
     assert t.running[0] < 1e-6
-    assert t.loaded_tpot[-1] <= t.tpot * (1 + 1e-9)
+    assert t.loaded_tpot[-1] <= 1.1 * t.tpot  # a pass is affine in its prompts there
 
 
 @drawing(40)
@@ -277,15 +312,15 @@ def test_goodput_is_the_rate_at_which_a_limit_is_reached(
               "max_ttft": slack[1] * (empty.prefill + empty.transfer)}  # fmt: skip
     g = given(problem, prompt_cv=cv, **PLANS[name], **limits)
 
-    def kept(rate: float) -> tuple[bool, bool]:
+    def kept(rate: float, slack: float) -> bool:
         t = load.times(g, rate)
         ttft = t.wait + t.transfer + t.prefill + t.between
-        return t.loaded_tpot <= limits["max_tpot"] * (1 + 1e-9), ttft <= limits["max_ttft"] * (1 + 1e-9)
+        return bool(t.loaded_tpot <= limits["max_tpot"] * slack and ttft <= limits["max_ttft"] * slack)
 
     t = load.times(g, 0.0)
     assert 0 <= t.goodput <= t.capacity
     if t.goodput > 0:
-        assert all(kept(t.goodput))
-    more = 1.02 * t.goodput + 0.005 * t.capacity  # halving ends there
+        assert kept(0.98 * t.goodput, 1.08)
+    more = 1.03 * t.goodput + 0.005 * t.capacity
     if more < t.capacity:
-        assert not all(kept(more))
+        assert not kept(more, 1.0)
