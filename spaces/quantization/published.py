@@ -115,7 +115,7 @@ def storage_format(figure: Figure, bits: float) -> str:
 
 
 def _methods() -> Iterable[Sequence[object]]:
-    yield ("method", "kind", "effort", "forms", "as_method", "about")
+    yield ("method", "kind", "effort", "forms", "peer", "about")
     for figure in _unique(designs(), lambda f: f.name):
         effort = _EFFORTS.get(figure.method, "none")
         if effort == "none" and any(name in figure.variant for name in _CALIBRATED):
@@ -239,7 +239,7 @@ def _baselines() -> Iterable[Sequence[object]]:
 
 def _nearest_models() -> Iterable[Sequence[object]]:
     """Of the models that a method has figures of, the nearest to each model; of several the one with most figures."""
-    yield ("published", "as_method", "value")
+    yield ("published", "peer", "value")
     counts = Counter(figure.model for figure in figures())
     for model, name in product(_models(), dict.fromkeys(map(_alike_in_models, _names()))):
         far = {o: 0.0 if o == model else model_distance(model, o) for o in _models_of(name)}
