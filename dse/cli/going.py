@@ -90,7 +90,7 @@ def along_lines(found: Along, remark: str, pair: tuple[str, str] | None = None) 
     lines += paragraph(f"along {name}{f', {remark}' if remark else ''}")
     lines += paragraph(assignments(problem, rest), indent=2) if rest else []
     largest = _bounds(found)
-    head = [name, *found.metrics, *(["bound by"] if any(largest) else []), ""]
+    head = [name, *found.metrics, *([_bounded_word(found)] if any(largest) else []), ""]
     rows = [head]
     told = list(zip(found.points, largest, strict=True))
     shown_at = sorted({round(at * (len(told) - 1) / (_MOST_ROWS - 1)) for at in range(_MOST_ROWS)})
@@ -117,6 +117,12 @@ def along_lines(found: Along, remark: str, pair: tuple[str, str] | None = None) 
             *paragraph(f"ridge of {ridge.metric}{at}: {ridge.before} up to {low}, {ridge.after} from {high}"),
         ]
     return lines
+
+
+def _bounded_word(found: Along) -> str:
+    """What the column of :func:`_bounds` is called: only a time is bound by its largest part."""
+    unit = found.problem.metrics[found.ridges[0].before].unit
+    return "bound by" if ("s", 1) in unit.dims else "largest part"
 
 
 def _bounds(found: Along) -> Sequence[str]:

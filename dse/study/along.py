@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from dse.errors import InputError, nearest
 from dse.evaluation import State, evaluate_nodes, judge
+from dse.evaluation.sentence import sentence
 from dse.expressions import Value
 from dse.problem import Constraint, Design, Dimension, Problem
 from dse.study.breakdown import Share, breakdowns
@@ -106,10 +107,12 @@ def along(
     Args:
         design: in base units; its value of the dimension itself does not matter.
         metrics: what to show; default: objectives and bounded metrics that vary.
-        ridge: two metrics; where they cross is marked. Default: where the largest part of a metric changes.
+        ridge: two metrics of one unit; where they cross is marked. Default: where the largest part of a shown metric
+            changes.
 
     Raises:
-        InputError: no such dimension or metric, a dimension without values to go along, or no legal design on the way.
+        InputError: no such dimension or metric, a dimension without values to go along or one that is inactive, a ridge
+            of metrics that cannot be compared, or no legal design on the way.
     """
     dimension = problem.dimension(name)
     if dimension.interval is not None:
@@ -119,6 +122,9 @@ def along(
     for metric in (*metrics, *(ridge or ())):
         if metric not in problem.metrics:
             raise InputError(f"{metric!r} is no metric of {problem.name}{nearest(metric, problem.metrics)}")
+    if ridge is not None:
+        _check_pair(problem, ridge)
+    _check_active(problem, dimension, design)
     values = _values(dimension)
     points = tuple(_point(problem, _with(problem, design, name, value), value) for value in values)
     legal = [point for point in points if point.metrics]
@@ -145,6 +151,25 @@ def along(
         _limits(problem, [_with(problem, design, name, point.value) for point in legal], shown),
         len(dimension.values) - len(values),
     )
+
+
+def _check_pair(problem: Problem, pair: tuple[str, str]) -> None:
+    """Refuses to compare milliseconds with bytes."""
+    one, other = (problem.metrics[name].unit for name in pair)
+    if one.dims != other.dims:
+        raise InputError(
+            f"metrics of a ridge are of one unit, but {pair[0]} is in {one.text} and {pair[1]} in {other.text}"
+        )
+
+
+def _check_active(problem: Problem, dimension: Dimension, design: Mapping[str, Value]) -> None:
+    """Refuses a dimension that has one value only because the others of the design leave it inactive."""
+    when = dimension.when
+    if when is None or evaluate_nodes(problem, dict(design), [when])[when] is not False:
+        return
+    sentences = [sentence(problem, rule.because, design) for rule in problem.rules if rule.name == "inactive"]
+    because = next(text for text in sentences if text.startswith(f"{dimension.name} is inactive "))
+    raise InputError(f"there is nothing to go along in this design: {because}")
 
 
 def _values(dimension: Dimension) -> list[Value]:
@@ -204,17 +229,24 @@ def _larger(point: Point, pair: tuple[str, str]) -> dict[str, float]:
 
 
 def _part_ridges(problem: Problem, points: Sequence[Point], shown: Sequence[str]) -> list[Ridge]:
-    """Where the largest part changes of shown metrics that have parts, or else of any that is no part itself."""
+    """Where the largest part changes of shown metrics that have parts."""
     shares = [
-        (point, {share.name: share for share in breakdowns(problem, point.metrics)}) for point in points
+        (point, {share.name: share for share in _apart(breakdowns(problem, point.metrics))})
+        for point in points
     ]
-    names = list(dict.fromkeys(name for _, found in shares for name in found))
-    chosen = [name for name in names if name in shown] or names
     ridges = []
-    for name in chosen:
+    for name in shown:
         sequence = [(point, _parts(found[name])) for point, found in shares if name in found]
         ridges += _ridges(name, sequence)
     return ridges[:_MOST_RIDGES]
+
+
+def _apart(shares: Iterable[Share]) -> Iterator[Share]:
+    """These and the parts of theirs that have parts."""
+    for share in shares:
+        if share.parts:
+            yield share
+            yield from _apart(share.parts)
 
 
 def _parts(share: Share) -> dict[str, float]:

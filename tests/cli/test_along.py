@@ -70,6 +70,11 @@ def test_mistakes(dse: Dse, write: Callable[..., Path]) -> None:
         (("--along", "batch", "format=bf17"), "dimension 'format' has no value 'bf17'; did you mean 'bf16'?"),
         (("--along", "batch", "--ridge", "step"), "--ridge takes two metrics"),
         (("--along", "batch", "--ridge", "stp,step"), "'stp' is no metric of gpu; did you mean 'step'?"),
+        (("--along", "batch", "--ridge", "step,memory"), "step is in ms and memory in GB"),
+        (
+            ("--along", "chunks", "batch=4", "format=bf16"),
+            "nothing to go along in this design: chunks is inactive unless batch > 4, and is then 1",
+        ),
         (("--along", "batch", "--x", "step"), "--along takes no --x"),
         (("format=bf16",), "go with --along DIMENSION"),
         (("--y", "step", "--y", "memory"), "go with --along DIMENSION"),

@@ -71,6 +71,9 @@ def test_the_ridge_is_where_compute_overtakes_memory() -> None:
     assert ridge.at == pytest.approx(by_hand, rel=0.03)
     (same,) = along(problem, "batch", design(problem), ["step"], ridge=("transfer", "compute")).ridges
     assert (same.before, same.after, same.at) == ("transfer", "compute", ridge.at)
+    assert (
+        along(problem, "batch", design(problem), ["throughput", "memory"]).ridges == ()
+    )  # nothing shown has parts
     longer = gpu(context="1024 token")  # the cache grows with the batch as fast as compute does
     assert along(longer, "batch", design(longer)).ridges == ()
 

@@ -40,7 +40,7 @@ __all__ = ["command"]
 @click.option(
     "--ridge",
     metavar="METRIC,METRIC",
-    help="With --along: mark where these cross. Default: where the largest part of a metric changes.",
+    help="With --along: mark where these cross. Default: where the largest part of a metric that is drawn changes.",
 )
 @click.option("--x", metavar="NAME", help="What the horizontal axis shows: a metric, a constraint or index.")
 @click.option(
