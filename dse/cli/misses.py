@@ -138,6 +138,8 @@ def grown_text(tried: Grown) -> str:
     if len(without) > _LISTED:
         listed = f"{', '.join(without[:2])}, ... {without[-1]} ({len(without)} values)"
     none = f"with {name} = {listed} no design is feasible either" if without else ""
+    if tried.stuck:
+        return f"{none}; the last of them come no nearer, so more was not tried"
     if tried.enough is not None:
         also = f"; with {listed} none is" if without else ""
         return f"with {name} = {value(tried.enough)} some design is feasible{also}"

@@ -1,4 +1,7 @@
-"""Progress on a terminal: share done, rate and time left. Nothing at all in a pipe."""
+"""Progress on a terminal: share done, rate and time left. Nothing at all in a pipe.
+
+The rate is that of designs that are evaluated; what is discarded or never legal is done, but at no speed of its own.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +40,19 @@ class _Bar:
         self.label = label
         self.started = time.monotonic()
         self.shown: RichProgress | None = None
+        self.before: int | None = None  # what was evaluated when the bar began: a resumed search has a past
 
     def update(self, reported: Progress) -> None:
         elapsed = time.monotonic() - self.started
+        self.before = reported.evaluated if self.before is None else self.before
         if self.shown is None:
             if elapsed < _PATIENCE:
                 return
             self._open()
         assert self.shown is not None
-        rate = f"{reported.done / elapsed:,.0f} {reported.unit}/s" if reported.done else ""
+        rate = ""
+        if reported.evaluated is not None and self.before is not None:
+            rate = f"{(reported.evaluated - self.before) / elapsed:,.0f} {reported.unit} evaluated/s"
         self.shown.update(self.shown.task_ids[0], completed=reported.share, rate=rate)
 
     def _open(self) -> None:

@@ -60,6 +60,7 @@ def run_exact(
     save: Callable[[bytes], None] | None = None,
     every: float = 2.0,
     progress: Callable[[float], None] | None = None,
+    evaluated: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
     certificate: Recorder | None = None,
     options: Mapping[str, Any] | None = None,
@@ -70,6 +71,7 @@ def run_exact(
         checkpoint: what an earlier run last saved; the run goes on from there.
         save: called with a checkpoint at most every ``every`` seconds, and when the run stops or ends.
         progress: called with the share of the space accounted for.
+        evaluated: called before it with the number of designs that were evaluated.
         certificate: takes down the boxes that are discarded; goes on from the checkpoint, too.
         options: the solver's own.
     """
@@ -92,6 +94,8 @@ def run_exact(
         if save is not None and time.monotonic() - saved >= every:
             checkpoints.save(search.tally, complete=False)
             saved = time.monotonic()
+        if evaluated is not None:
+            evaluated(search.tally.evaluated)
         if progress is not None:
             progress(done)
         if stop is not None and done < 1.0 and stop():

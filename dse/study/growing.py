@@ -27,8 +27,17 @@ __all__ = ["DOUBLINGS", "SECONDS", "Grown", "grown", "grown_for"]
 DOUBLINGS = 12
 """How often an input is multiplied at most."""
 
-SECONDS = 20.0
+SECONDS = 10.0
 """What looking may take, over all inputs; a value that is begun may take longer to prepare."""
+
+LONGEST = 20.0
+"""What it may take after a search that took long itself: four times as long, up to this."""
+
+PATIENCE = 2
+"""Multiplications in a row after which no more are tried if the nearest miss did not come nearer."""
+
+_NEARER = 1.0 - 1e-6
+"""By what a nearest miss must shrink to count as nearer."""
 
 _MANY = 1_000_000
 """Designs beyond which whole boxes of them are discarded."""
@@ -39,13 +48,15 @@ class Grown:
     """What came of letting one input grow; values in base units.
 
     ``enough`` is the first value with which some design is feasible, None if none was found. With each of ``without``
-    none is: that is proven. ``undecided`` is the value at which time ran out.
+    none is: that is proven. ``undecided`` is the value at which time ran out. ``stuck`` says that no more was tried, as
+    the last of ``without`` came no nearer.
     """
 
     input: Input
     without: tuple[float, ...] = ()
     enough: float | None = None
     undecided: float | None = None
+    stuck: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, in the input's unit."""
@@ -60,15 +71,22 @@ class Grown:
             "enough": plain(self.enough),
             "without": [plain(value) for value in self.without],
             "undecided": plain(self.undecided),
+            "stuck": self.stuck,
         }
 
 
-def grown_for(result: Result, *, seconds: float = SECONDS) -> tuple[Grown, ...]:
-    """What would do where an exact search proved that no design is feasible; empty for any other result."""
+def grown_for(result: Result, *, seconds: float | None = None) -> tuple[Grown, ...]:
+    """What would do where an exact search proved that no design is feasible; empty for any other result.
+
+    Args:
+        seconds: what all searches together may take; by default, four times what the search itself took, within limits.
+    """
     proven = result.promise == "exact" and result.status == "complete"
     if result.feasible or not proven or (result.funnel.legal and result.funnel.failed == result.funnel.legal):
         return ()  # what fails whatever the plan is no matter of how much
-    return grown(result.problem, result.problem.team(result.team), seconds=seconds)
+    took = result.run.get("seconds") or 0.0
+    allowed = max(SECONDS, min(4.0 * took, LONGEST)) if seconds is None else seconds
+    return grown(result.problem, result.problem.team(result.team), seconds=allowed)
 
 
 def grown(
@@ -81,7 +99,8 @@ def grown(
     """For each input that may grow, what it would have to be for some design to be feasible.
 
     Each is multiplied by its ``grow``, again and again, while all other inputs keep their values; every value is
-    searched until a feasible design is found or it is proven that there is none.
+    searched until a feasible design is found or it is proven that there is none. No more are tried once the nearest
+    miss came no nearer over two.
 
     Args:
         seconds: what all searches together may take.
@@ -101,17 +120,22 @@ def _grow(problem: Problem, team: Team, declared: Input, doublings: int, deadlin
     assert isinstance(declared.value, float)
     assert declared.grow is not None
     value = declared.value
+    nearest, idle = math.inf, 0
     for _ in range(doublings):
         value, before = value * declared.grow, value
         if not before < value < float("inf") or (declared.limits and not declared.limits.allow(value)):
             break
         given = value if declared.unit is None else Quantity(value, declared.unit)
-        found = _feasible(problem.with_inputs({declared.name: given}), team, deadline)
+        found, miss = _feasible(problem.with_inputs({declared.name: given}), team, deadline)
         if found is None:
             return Grown(declared, tuple(without), undecided=value)
         if found:
             return Grown(declared, tuple(without), enough=value)
         without.append(value)
+        nearer = miss is None or miss < nearest * _NEARER
+        nearest, idle = nearest if miss is None else min(nearest, miss), 0 if nearer else idle + 1
+        if idle == PATIENCE:
+            return Grown(declared, tuple(without), stuck=True)
     return Grown(declared, tuple(without))
 
 
@@ -119,25 +143,31 @@ class _Known(Exception):
     """Raised inside a solver when a feasible design was found, or time is over."""
 
 
-def _feasible(problem: Problem, team: Team, deadline: float) -> bool | None:
-    """Whether some design of the team is feasible; None when that is not known by the deadline."""
+def _feasible(problem: Problem, team: Team, deadline: float) -> tuple[bool | None, float | None]:
+    """Whether some design of the team is feasible, None when that is not known by the deadline; and how near one is."""
     if problem.continuous or time.monotonic() > deadline:
-        return None
+        return None, None
     if legal_count(problem, team) == 0:
-        return False
+        return False, None
     simpler = _bounded(problem)
     if simpler is not None:
         tally = _first(simpler, team, deadline)
         if tally is None:
-            return None
+            return None, None
         if not tally.feasible and not _unbounded(tally):
-            return False  # what is not feasible here is not feasible there either
+            return False, _miss(tally)  # what is not feasible here is not feasible there either
         for position in tally.archive.to_arrays()[1]:
             design = problem.design_at(Hull(problem, team).digits_of(position))
             if judge(problem, design).state is Outcome.FEASIBLE:
-                return True
+                return True, None
     tally = _first(problem, team, deadline)
-    return None if tally is None else bool(tally.feasible)
+    return (None, None) if tally is None else (bool(tally.feasible), _miss(tally))
+
+
+def _miss(tally: Tally) -> float | None:
+    """How near the nearest miss is; None where there is none, or designs were discarded that may be nearer."""
+    keys = tally.nearest.arrays()["keys"]
+    return None if tally.pruned or not len(keys) else float(keys[0])
 
 
 def _unbounded(tally: Tally) -> bool:
@@ -183,9 +213,16 @@ def _first(problem: Problem, team: Team, deadline: float) -> Tally | None:
 
 
 def _exact(problem: Problem, team: Team) -> ExactSolver | None:
-    """Of many designs a solver that discards by bounds, of few or where none can the one that ``auto`` picks."""
+    """Of many designs a solver that discards by bounds, of few or where none can the one that ``auto`` picks.
+
+    Few are also a million legal ones among any number, which can be listed.
+    """
     choice = Choice(problem, team, "exact")
-    names = able(problem, team, "exact") if math.prod(map(len, team.hull(problem.sizes))) > _MANY else []
+    many = math.prod(map(len, team.hull(problem.sizes))) > _MANY
+    if many:
+        legal = legal_count(problem, team)
+        many = legal is None or legal > _MANY
+    names = able(problem, team, "exact") if many else []
     name = next((name for name in names if "bounds" in load_solver(name).needs), None)
     try:
         solver = choice.accepted(name or choice.automatic(None, sampling=False)[0])

@@ -20,13 +20,18 @@ __all__ = ["Clock", "Interrupts", "Progress", "interruptible"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. ``total`` is None when it runs until a timeout; ``elapsed`` is in seconds."""
+    """How far a run is. ``total`` is None when it runs until a timeout; ``elapsed`` is in seconds.
+
+    ``done`` counts all that is accounted for, ``evaluated`` those that were computed or measured; None where that is not
+    counted.
+    """
 
     done: int
     total: int | None
     share: float
     unit: Literal["designs", "trials", "combinations"]
     elapsed: float
+    evaluated: int | None = None
 
 
 class Clock:

@@ -63,7 +63,7 @@ class Run:
         if self.progress is not None:
             elapsed = self.clock.elapsed
             share = done / max(target, 1) if target is not None else elapsed / max(self.timeout or 0.0, 1e-9)
-            self.progress(Progress(done, target, min(share, 1.0), "trials", elapsed))
+            self.progress(Progress(done, target, min(share, 1.0), "trials", elapsed, done))
 
     def designs(
         self,
@@ -74,7 +74,7 @@ class Run:
         manifest: Manifest,
     ) -> ExactRun:
         """Run an exact solver from its last checkpoint to the end or the timeout."""
-        total, share = box_size(problem, team), 0.0
+        total, share, evaluated = box_size(problem, team), 0.0, 0
         recorder = None
         if storage.folder is not None and manifest.certificate != "never":
             limit = None if manifest.certificate == "always" else LIMIT
@@ -84,7 +84,12 @@ class Run:
             nonlocal share
             share = done
             if self.progress is not None:
-                self.progress(Progress(round(done * total), total, done, "designs", self.clock.elapsed))
+                elapsed = self.clock.elapsed
+                self.progress(Progress(round(done * total), total, done, "designs", elapsed, evaluated))
+
+        def count(number: int) -> None:
+            nonlocal evaluated
+            evaluated = number
 
         names = [o.name for o in problem.objectives]
         with interruptible() as interrupts:
@@ -102,6 +107,7 @@ class Run:
                 save=storage.save_checkpoint if storage.folder is not None else None,
                 every=SAVED_EVERY,
                 progress=report,
+                evaluated=count,
                 stop=lambda: (
                     interrupts.asked or (self.timeout is not None and self.clock.elapsed >= self.timeout)
                 ),

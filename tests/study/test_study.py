@@ -79,6 +79,11 @@ def test_progress_is_reported_and_ends_at_one() -> None:
         search(camera(), progress=seen.append, **settings)
         assert [p.share for p in seen] == sorted(p.share for p in seen)
         assert (seen[-1].share, seen[-1].done, seen[-1].total, seen[-1].unit) == (1.0, total, total, unit)
+    seen = []
+    result = search(camera(), solver="exhaustive", progress=seen.append)
+    assert (
+        seen[-1].evaluated == result.accounting.evaluated < 480
+    )  # those that break a rule are done at no speed
 
 
 def test_n_trials_counts_all_trials_of_the_study() -> None:
