@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import tempfile
 import time
@@ -20,6 +21,7 @@ from dse.study.processes import end, ending, exchange, last_line, start
 __all__ = [
     "COMPILERS",
     "ProgramFailed",
+    "check_compiler",
     "compiled",
     "compiler",
     "folder_prefix",
@@ -33,7 +35,9 @@ NATIVE = ("-march=native", "-mcpu=native", "")
 """How compilers are told to use all of this processor; what one does not know, the next may."""
 
 PREFIX = "dse-matmul-"
+TRIVIAL = "int main(void) { return 0; }\n"
 _COMPILE_TIMEOUT = 120.0
+_TRIVIAL_TIMEOUT = 15.0
 _OLD = 86_400.0
 """Seconds after which a folder is left behind for sure, whoever made it."""
 
@@ -46,25 +50,52 @@ class ProgramFailed(Failed):
         self.code = code
 
 
-def compiler(environment: Mapping[str, str] = os.environ) -> str:
-    """The C compiler: what ``CC`` names, or the first of :data:`COMPILERS`.
+def compiler(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The C compiler with arguments of its own: what ``CC`` names, or the first of :data:`COMPILERS`.
+
+    As make has it, ``CC`` may be a command line, such as ``ccache cc -m64``, in the quoting of a shell.
 
     Raises:
         Failed: there is none.
     """
-    named = environment.get("CC", "").strip()
+    given = environment.get("CC", "").strip()
+    try:
+        named = shlex.split(given)
+    except ValueError as error:
+        raise Failed(f"CC is {given!r}, which is no command line: {error}") from None
     path = environment.get("PATH")
-    for name in [named] if named else COMPILERS:
+    for name, *arguments in [named] if named else [[name] for name in COMPILERS]:
         found = shutil.which(name, path=path)
         if found:
-            return found
-    asked = f"CC names {named!r}, which is not there" if named else f"none of {', '.join(COMPILERS)} is there"
+            return (found, *arguments)
+    asked = (
+        f"CC names {named[0]!r}, which is not there" if named else f"none of {', '.join(COMPILERS)} is there"
+    )
     raise Failed(f"no C compiler: {asked}; install one, or name one by the environment variable CC")
 
 
+def check_compiler(timeout: float = _TRIVIAL_TIMEOUT) -> None:
+    """Compile and run a program that does nothing.
+
+    Args:
+        timeout: seconds for either.
+
+    Raises:
+        Failed: there is no compiler, it fails or hangs, or what it makes does not run here.
+    """
+    program = compiled(TRIVIAL, compiler(), timeout)
+    with work_folder() as folder:
+        run_program(program, [], folder, timeout)
+
+
 @lru_cache(maxsize=4)
-def compiled(source: str, command: str) -> bytes:
+def compiled(source: str, command: tuple[str, ...], timeout: float = _COMPILE_TIMEOUT) -> bytes:
     """The program of a C text, as the bytes of its file. Repeats of a design are compiled once.
+
+    Args:
+        source: the text.
+        command: the compiler, see :func:`compiler`.
+        timeout: seconds, after which the compiler is killed.
 
     Raises:
         Failed: it does not compile; the first error is told.
@@ -75,12 +106,15 @@ def compiled(source: str, command: str) -> bytes:
         said = ""
         for native in NATIVE:
             flags = [*FLAGS, *([native] if native else [])]
-            code, said = _finished([command, *flags, str(text), "-o", str(program), "-lm"], _COMPILE_TIMEOUT)
+            code, said = _finished([*command, *flags, str(text), "-o", str(program), "-lm"], timeout)
             if not code and program.is_file():
                 return program.read_bytes()
             if not re.search(r"-m(arch|cpu)", said):
                 break
-        raise Failed(f"{Path(command).name} refuses the program: {_first_error(said)}")
+        name = Path(command[0]).name
+        if not code:
+            raise Failed(f"{name} ends well but writes no program")
+        raise Failed(f"{name} refuses the program{_first_error(said)}")
 
 
 def _finished(command: Sequence[str], timeout: float) -> tuple[int, str]:
@@ -99,11 +133,12 @@ def _finished(command: Sequence[str], timeout: float) -> tuple[int, str]:
 
 
 def _first_error(said: str) -> str:
-    """The first error of a compiler, without the folder that the text was in."""
-    lines = (
-        [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines() or ["nothing"]
-    )
-    return re.sub(r"\S*/(program\.c)", r"\1", lines[0])[:300]
+    """``: `` and the first error of a compiler, without the folder that the text was in; or that there is none."""
+    said = said.strip()
+    if not said:
+        return " and does not say why"
+    lines = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
+    return ": " + re.sub(r"\S*/(program\.c)", r"\1", lines[0])[:300]
 
 
 def run_program(program: bytes, arguments: Sequence[str], folder: Path, timeout: float) -> str:

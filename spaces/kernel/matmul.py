@@ -24,12 +24,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.errors import InputError
 from dse.study.metrics import Failed
 
-from .building import ProgramFailed, compiled, compiler, run_program, work_folder
+from .building import ProgramFailed, check_compiler, compiled, compiler, run_program, work_folder
 from .source import Tiling, naive_source, tiled_source
 
-__all__ = ["Job", "Timing", "bound", "measure", "timing"]
+__all__ = ["Job", "Timing", "bound", "check", "measure", "timing"]
 
 DTYPES = {"fp32": np.float32, "fp64": np.float64}
 ROUNDING = {"fp32": 2.0**-24, "fp64": 2.0**-53}
@@ -102,8 +103,23 @@ def measure(design: Mapping[str, Any]) -> dict[str, float]:
     return {"time": found.seconds * 1e3, "naive_time": naive * 1e3, "error": found.error}
 
 
+def check(_: Mapping[str, object]) -> None:
+    """Make sure that there is a compiler that works, before any trial waits for it.
+
+    Raises:
+        InputError: there is none.
+    """
+    try:
+        check_compiler()
+    except Failed as failed:
+        raise InputError(f"nothing can be measured, a program that does nothing fails: {failed}") from None
+
+
+measure.check = check  # type: ignore[attr-defined]  # dse.study.worker calls it once
+
+
 @lru_cache(maxsize=4)
-def _naive(command: str, format: Format, size: int, timeout: float, seed: int) -> float | str:  # noqa: A002
+def _naive(command: tuple[str, ...], format: Format, size: int, timeout: float, seed: int) -> float | str:  # noqa: A002
     """Seconds of three plain loops with a compiler, or why there are none; tried once by each measuring process."""
     job = Job(format, (size, size, size), (19, 23, 29), 3, max(timeout, 120.0), seed)
     try:

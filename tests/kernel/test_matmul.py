@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import dse
+from dse.errors import InputError
 from dse.spaces.kernel import building, matmul
 from dse.spaces.kernel.building import compiled, compiler, work_folder
 from dse.spaces.kernel.matmul import Job, bound, measure, timing
@@ -167,6 +169,13 @@ def test_a_program_that_prints_without_end_is_killed() -> None:
 # -- compilers ---------------------------------------------------------------------------------------------
 
 
+def fake_compiler(folder: Path, does: str) -> str:
+    script = folder / "fakecc"
+    script.write_text(f"#!/bin/sh\n{does}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
 def test_no_compiler_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="no C compiler: none of cc, gcc, clang is there; install one"):
         compiler({"PATH": str(tmp_path)})
@@ -174,18 +183,43 @@ def test_no_compiler_is_a_sentence(tmp_path: Path) -> None:
         compiler({"PATH": os.environ["PATH"], "CC": "none-such"})
 
 
-def test_without_a_compiler_trials_fail_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "none-such")
-    result = dse.search(dse.load("kernel-matmul", {"size": "16"}), n_trials=2)
-    assert result.front == ()
-    assert result.funnel.failed == 2
+def test_without_a_compiler_that_works_no_search_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    problem = dse.load("kernel-matmul", {"size": "16"})
+    silent = fake_compiler(tmp_path, "exit 1")
+    for named, said in (
+        ("none-such", "CC names 'none-such', which is not there"),
+        ("'cc", 'CC is "\'cc", which is no command line'),
+        (silent, "fakecc refuses the program and does not say why"),
+    ):
+        monkeypatch.setenv("CC", named)
+        with pytest.raises(InputError, match="nothing can be measured") as raised:
+            dse.search(problem, n_trials=2)
+        assert said in str(raised.value)
+
+
+def test_a_compiler_that_hangs_is_found_out_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", fake_compiler(tmp_path, "sleep 60"))
+    with pytest.raises(Failed, match=r"fakecc took longer than 0\.2 s and was killed"):
+        building.check_compiler(0.2)
+
+
+def test_a_compiler_may_have_arguments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program, *own = compiler()
+    script = fake_compiler(
+        tmp_path, f'[ "$1" = "-D A" ] || exit 1; shift; exec {shlex.join([program, *own])} "$@"'
+    )
+    monkeypatch.setenv("CC", f"{shlex.quote(script)} '-D A'")
+    assert compiler() == (script, "-D A")
+    building.check_compiler()
 
 
 def test_a_compiler_that_knows_no_native_flag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "plaincc"
     script.write_text(
         '#!/bin/sh\nfor word in "$@"; do case $word in -m*) echo "error: unknown $word" >&2; exit 1;; esac; done\n'
-        f'exec {compiler()} "$@"\n'
+        f'exec {shlex.join(compiler())} "$@"\n'
     )
     script.chmod(0o755)
     monkeypatch.setenv("CC", str(script))
