@@ -73,6 +73,8 @@ def tell(report: Report, form: str) -> None:
 def report_lines(report: Report) -> list[str]:
     """The report for people."""
     lines = paragraph(report.title)
+    for warning in report.warnings:
+        lines += ["", *paragraph(f"warning: {warning}")]
     for table in report.tables:
         lines += ["", *paragraph(table.title), *_table_lines(table)]
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
@@ -66,6 +67,11 @@ def rows_for(
         if text in declared:
             continue
         if reader is None or not _like_path(text):
+            if reader is not None and (base / text).is_dir():
+                raise InputError(
+                    f"input {name!r} names a row of {table.name} or a file, but {text!r} is a folder; give the path of its "
+                    "config.json"
+                )
             raise InputError(_no_row(name, text, table.name, [str(row) for row in declared], reader))
         if not code:
             raise InputError(f"{text!r} is read by {reader.function}, and no code may be run here")
@@ -133,6 +139,13 @@ def _no_row(name: str, text: str, table: str, rows: list[str], reader: RowReader
 def _read(reader: RowReader, table: Table, text: str, base: Path) -> tuple[Cell, ...]:
     """The cells of the row in the file at ``text``, in the order of the table's columns."""
     path = base / Path(text).expanduser()
+    if not _exists(path) and _IDENTIFIER.fullmatch(text):
+        rows = table.axes[0][: reader.rows]
+        close = nearest(text.partition("/")[2], map(str, rows))
+        hint = close if close.startswith("; did you mean") else ""
+        raise InputError(
+            f"{text}: found no file; of a Hugging Face id, download its config.json and give the path of that{hint}"
+        )
     _check_file(path, text, f"which {reader.function} would read as a row of {table.name}")
     function = import_function(reader.function, reader.folder)
     try:
@@ -164,6 +177,17 @@ def _read(reader: RowReader, table: Table, text: str, base: Path) -> tuple[Cell,
         raise InputError(f"{text}: {reader.function} returned {error}") from None
 
 
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[\w-](?<!\.json)")
+"""``owner/name``, as models are called on the Hugging Face hub."""
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return True  # what it is is told later
+
+
 def _check_file(path: Path, text: str, wanted: str) -> None:
     """Makes sure that a path, which was given as ``text``, is a regular file.
 
@@ -174,8 +198,8 @@ def _check_file(path: Path, text: str, wanted: str) -> None:
         if not path.exists():
             raise InputError(f"{text}: found no file, {wanted}")
         if path.is_dir():
-            inside = f"; did you mean {text.rstrip('/')}/config.json?"
-            hint = inside if (path / "config.json").is_file() else ""
+            inside = f"; give the path of its config.json: {text.rstrip('/')}/config.json"
+            hint = inside if (path / "config.json").is_file() else "; give the path of a config.json"
             raise InputError(f"{text}: found a folder, expected a file, {wanted}{hint}")
         if path.samefile(os.devnull):
             raise InputError(f"{text}: found an empty file, expected one {wanted}")

@@ -57,19 +57,23 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found. ``predictions`` is a whole CSV table, columns and rows, or None; ``files`` by path."""
+    """What was found. ``predictions`` is a whole CSV table, columns and rows, or None; ``files`` by path. ``warnings``
+    are told before all else.
+    """
 
     title: str
     tables: tuple[Table, ...]
     scores: Mapping[str, Cell] = field(default_factory=dict)
     predictions: tuple[Sequence[str], Sequence[Mapping[str, Any]]] | None = None
     files: Mapping[Path, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def report_data(report: Report) -> dict[str, Any]:
     """The report as JSON knows it; numbers that are not finite are null."""
     return {
         "title": report.title,
+        "warnings": list(report.warnings),
         "scores": {name: _known(cell) for name, cell in report.scores.items()},
         "tables": {
             table.name: [

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import InputError
+from dse.spaces.measured.few import few_runs
 from dse.spaces.measured.scores import held_out
 from dse.spaces.measured.tables import (
     check_columns,
@@ -22,6 +23,8 @@ from dse.spaces.measured.tables import (
 )
 from dse.study.agreement import Calibration, Cell, Report, Table, Validation
 
+from .expected import ENGINE, GENERATION, own_numbers
+from .measured.engine import DEFAULT
 from .measured.fitted import fitted as fit_record
 from .measured.fitted import fitted_text
 from .measured.given import Fit, Given, load_given
@@ -195,13 +198,24 @@ def calibrate(request: Calibration) -> Report:
             _beside(request.out): calibration.written_engines(fitted.engines),
             request.out.with_suffix(".json"): made,
         },
+        warnings=(
+            *few_runs("generation", counts["by_generation"], len(GENERATION)),
+            *few_runs("engine", counts["by_engine"], _numbers_of_engines(given)),
+        ),
     )
+
+
+def _numbers_of_engines(given: Given) -> dict[str, int]:
+    """How many numbers each engine has of its own."""
+    return {
+        name: len(own_numbers(bool(facts["captures"]), bool(facts["repeats"])))
+        for name, facts in given.fit.engines.items()
+        if name != DEFAULT
+    }
 
 
 def _of_engines(fitted: Fit) -> dict[str, dict[str, object]]:
     """The columns of engines that are fitted, without what is known of them."""
-    from .expected import ENGINE
-
     return {
         name: {label: row[label] for label in row if label in ENGINE} for name, row in fitted.engines.items()
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, SpaceError
+from dse.spaces.measured.few import few_runs
 from dse.spaces.measured.scores import held_out
 from dse.spaces.measured.tables import (
     check_columns,
@@ -25,6 +26,7 @@ from dse.spaces.measured.tables import (
 from dse.study.agreement import Calibration, Cell, Report, Table, Validation
 from dse.study.measurements import read_measurements
 
+from .expected import EXPECTED
 from .measured.fitted import fitted as fit_record
 from .measured.fitted import fitted_text
 from .measured.given import Given, load_given
@@ -182,6 +184,7 @@ def calibrate(request: Calibration) -> Report:
             request.out: calibration.written(fitted),
             request.out.with_suffix(".json"): made,
         },
+        warnings=few_runs("generation", generations, len(EXPECTED)),
     )
 
 

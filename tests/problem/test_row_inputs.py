@@ -236,7 +236,15 @@ def test_what_is_no_regular_file_is_not_opened(space: Callable[..., Path]) -> No
     ):
         assert said in mistakes(space(), ("model", text))
     Path("folder/config.json").write_text("{}", encoding="utf-8")
-    assert "did you mean ./folder/config.json?" in mistakes(space(), ("model", "./folder/"))
+    assert "give the path of its config.json: ./folder/config.json" in mistakes(
+        space(), ("model", "./folder/")
+    )
+    assert "'folder' is a folder; give the path of its config.json" in mistakes(space(), ("model", "folder"))
+    hub = mistakes(space(), ("model", "Org/Smal"))
+    assert (
+        "of a Hugging Face id, download its config.json and give the path of that; did you mean 'small'?"
+        in hub
+    )
 
 
 def test_a_file_s_name_stands_once_in_a_message(space: Callable[..., Path]) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from dse.cli.agreement import report_lines
 from dse.errors import InputError
+from dse.spaces.measured.few import few_runs
 from dse.spaces.serving import validation
 from dse.spaces.serving.measured import predictions
 from dse.spaces.serving.measured.fitted import fitted, fitted_text
@@ -229,6 +231,14 @@ def test_a_calibration_writes_both_files_and_how_they_were_made(
     assert set(report.files) == {out, tmp_path / "engines.csv", tmp_path / "efficiency.json"}
     assert report.files[tmp_path / "engines.csv"] == "default"
     assert report.scores["before_macro"] != report.scores["after_macro"]
+    (warning,) = report.warnings
+    assert (
+        "by generation: ada (1 row for 11 numbers), ampere (2 rows for 11 numbers). Errors on these"
+        in warning
+    )
+    assert report_lines(report)[2].startswith("warning: no more usable rows than fitted numbers")
+    (few,) = few_runs("engine", ["vllm"] * 3 + ["other"] + ["sglang"] * 4, {"vllm": 3, "sglang": 3})
+    assert "by engine: vllm (3 rows for 3 numbers). " in few
     text = report.files[tmp_path / "efficiency.json"]
     assert str(tmp_path) not in text
     told = json.loads(text)
