@@ -11,7 +11,7 @@ from dse.cli.failing import failing_head
 from dse.cli.misses import failure_lines
 from dse.cli.near import near_lines
 from dse.cli.proving import epsilon_lines, gap_lines
-from dse.cli.text import aligned, count, paragraph, plural, wrapped
+from dse.cli.text import aligned, count, paragraph, plural, whose, wrapped
 from dse.cli.traits import trait_text
 from dse.problem import Problem
 from dse.study.accounting import Accounting, FunnelLine
@@ -189,8 +189,7 @@ def result_lines(
     """
     lines = heading(result.problem)
     if result.team != result.problem.everything.name or result.accounting.outside:
-        named = "only" if "=" in result.team else "team"
-        lines += paragraph(f"{named} {result.team}")
+        lines += paragraph(whose(result.team))
     lines += ["", *solver_lines(result), ""]
     if head := failing_head(result):
         lines += [*head, ""]

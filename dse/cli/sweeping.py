@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.cli.designs import ambitions, assignments, best, best_row, best_values
 from dse.cli.failing import failing_lines
-from dse.cli.text import blocks, count, paragraph, width
+from dse.cli.text import blocks, count, paragraph, whose, width
 from dse.problem import Objective
 from dse.study.result import FrontPoint, Result, columns, point_row
 
@@ -36,7 +36,7 @@ def sweep_lines(results: Swept) -> list[str]:
         if name not in names:
             lines += paragraph(f"with {name} = {value}", indent=2)
     team = results[0][1].team
-    lines += paragraph(f"{ambitions(problem)}{'' if team == problem.everything.name else f'; team {team}'}")
+    lines += paragraph(f"{ambitions(problem)}{'' if team == problem.everything.name else f'; {whose(team)}'}")
     several = len(problem.objectives) > 1
     failed = any(result.funnel.failed for _, result in results)
     header = [

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "blocks", "count", "paragraph", "plural", "width", "widths", "wrapped"]
+__all__ = ["aligned", "blocks", "count", "paragraph", "plural", "whose", "width", "widths", "wrapped"]
 
 GAP = 2
 """Blanks between columns."""
@@ -31,6 +31,11 @@ def count(number: int) -> str:
 def plural(number: int, word: str) -> str:
     """``1 design``, ``480 designs``."""
     return f"{count(number)} {word}{'' if number == 1 else 's'}"
+
+
+def whose(team: str) -> str:
+    """``team ml``; of designs that are told by their values, ``only hardware=h100-sxm``."""
+    return f"{'only' if '=' in team else 'team'} {team}"
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:

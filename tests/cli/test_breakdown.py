@@ -136,7 +136,7 @@ def test_long_formulas_are_printed_when_asked_for(dse: Dse, monkeypatch: pytest.
 def test_dimensions_are_fixed_for_one_search(dse: Dse, write: Write, tmp_path: Path) -> None:
     space = write(SPACE)
     ran = dse("search", space, "--fix", "tp=1,2", "--fix", "pp=2", "--out", tmp_path / "run")
-    assert "team tp=1,2 & pp=2" in ran.out
+    assert "only tp=1,2 & pp=2" in ran.out
     assert "  tp=2 pp=2\n" in ran.out
     assert dse("resume", tmp_path / "run").out == ran.out
     assert dse("verify", tmp_path / "run").code == 0

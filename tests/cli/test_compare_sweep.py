@@ -288,3 +288,18 @@ def test_a_sweep_is_written(dse: Dse, tmp_path: Path) -> None:
     ran = dse(*words, "--out", tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "holds other files (notes, swept)" in ran.err
+
+
+def test_teams_stand_side_by_side_beside_long_constraints(dse: Dse) -> None:
+    ran = dse(
+        "compare", "serving", "--set", "hardware=t4", "--set", "model=llama-3.2-1b", "--format", "table"
+    )
+    heads = [line.split() for line in ran.out.splitlines()]
+    assert ["ml", "systems", "mlsys"] in heads
+    assert any(words[:3] == ["lost", "to", "memory"] for words in heads)
+
+
+def test_values_that_are_kept_are_no_team(dse: Dse) -> None:
+    ran = dse("search", "camera", "--fix", "distill=true")
+    assert "only distill=true" in ran.out.splitlines()
+    assert "team distill=true" not in ran.out
