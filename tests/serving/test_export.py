@@ -16,10 +16,10 @@ from dse.cli.designing import complete
 from dse.errors import InputError
 from dse.problem.library import load
 from dse.spaces.catalog import hardware, model
-from dse.spaces.serving.export import TARGETS
+from dse.spaces.serving.export import TARGETS, read_plan
 from dse.study.exports import Plan
 
-ENGINES = tuple(TARGETS)
+ENGINES = ("vllm", "tensorrt-llm", "sglang")
 DESIGN: dict[str, Any] = {
     "hardware": "h100-sxm",
     "tp": 4.0,
@@ -359,3 +359,35 @@ def test_plans_of_the_shipped_space() -> None:
     assert written.notes == (
         "sequences of more than 1280 tokens will be refused; max_context says how long they may be",
     )
+
+
+def test_all_gpus_of_a_disaggregated_plan_are_named() -> None:
+    """An instance for prompts may be shared by several, or several may work for one."""
+    for changes, said in (
+        (
+            {"replicas": 1.0, "prefill_ratio": 2.0, "n_gpus": 24.0},
+            "12 x h100-sxm: 2 instances of 4 for prompts and 1 instance of 4 to decode, batch=64 on each of these",
+        ),
+        (
+            {"replicas": 1.0, "prefill_ratio": 0.5, "n_gpus": 24.0},
+            "12 x h100-sxm: 1 instance of 4 for prompts and 2 instances of 4 to decode, batch=64 on each of these",
+        ),
+        (
+            {"replicas": 4.0, "prefill_ratio": 0.5, "n_gpus": 24.0},
+            "24 x h100-sxm: 2 instances of 4 for prompts and 4 instances of 4 to decode, batch=64 on each of these",
+        ),
+    ):
+        head = TARGETS["vllm"](plan(disaggregated=True, **changes)).text.splitlines()
+        assert head[1] == f"# llama-3.1-70b: {said}"
+        twice = "# Without a request rate these stand for all instances: n_gpus=24 are enough for 2 times as many."
+        assert (twice in head) == (changes["replicas"] == 1)
+
+
+def test_json_is_read_back() -> None:
+    problem = load("serving", {"model": "llama-3.1-70b", "n_gpus": "16"})
+    wanted = plan()
+    known = read_plan(TARGETS["json"](wanted).text, "plan.json", problem)
+    assert known.design == {name: wanted.texts[name] for name in DESIGN}
+    assert known.inputs["max_context"] == "8192"
+    with pytest.raises(InputError, match="no plan that dse export --to json wrote"):
+        read_plan("{}", "plan.json", problem)

@@ -21,7 +21,11 @@ __all__ = ["command"]
 @click.argument("source", metavar="RUN|SPACE")
 @click.argument("values", nargs=-1, type=PAIR, metavar="[DIMENSION=VALUE]...")
 @click.option(
-    "--to", "target", required=True, metavar="TARGET", help="The program, such as megatron; or json."
+    "--to",
+    "target",
+    required=True,
+    metavar="TARGET",
+    help="The program, such as megatron or vllm; a wrong name is answered with what the space can write.",
 )
 @click.option(
     "--point",

@@ -133,6 +133,17 @@ class Deployment:
         return self.tp * self.attention_dp * self.pp
 
     @property
+    def copies(self) -> int:
+        """Instances; with ones for prompts beside them, those that decode: enough to share one for prompts."""
+        shared = math.ceil(1 / self.prefill_ratio) if self.disaggregated and self.prefill_ratio > 0 else 1
+        return max(self.replicas, shared)
+
+    @property
+    def prefilling(self) -> int:
+        """Instances for prompts only."""
+        return math.ceil(self.copies * self.prefill_ratio) if self.disaggregated else 0
+
+    @property
     def nodes(self) -> int:
         """Machines of one instance; those of a rack-scale domain have 4 GPUs, others at most 8."""
         each = 4 if self.node > 16 else min(self.node or 8, 8)
@@ -159,22 +170,30 @@ class Deployment:
     def heading(self, plan: Plan) -> Iterator[str]:
         """Comments that every engine's script begins with."""
         hardware = plan.texts.get("hardware", "GPUs")
-        many = "instance" if self.replicas == 1 else "instances"
-        yield one_line(
-            f"# {self.model}: {self.replicas} {many} of {self.gpus} x {hardware}, batch={self.batch} on each"
-        )
+        many = _instances(self.copies)
+        if self.disaggregated:
+            what = (
+                f"{self.gpus * (self.copies + self.prefilling)} x {hardware}: {_instances(self.prefilling)} of {self.gpus}"
+                f" for prompts and {many} of {self.gpus} to decode, batch={self.batch} on each of these"
+            )
+        else:
+            what = f"{many} of {self.gpus} x {hardware}, batch={self.batch} on each"
+        yield one_line(f"# {self.model}: {what}")
         yield remark_line(_shown(plan))
         if self.replicas == 1 and (spare := self.spare(plan)) > 1:
-            yield f"# Without a request rate it stands for all instances: n_gpus={plan.texts['n_gpus']} are enough for {spare}."
-        if self.replicas > 1:
+            stands = "these stand" if self.disaggregated else "it stands"
+            times = f"{spare} times as many" if self.disaggregated else f"{spare}"
+            yield f"# Without a request rate {stands} for all instances: n_gpus={plan.texts['n_gpus']} are enough for {times}."
+        if self.disaggregated and self.copies + self.prefilling > 2:
+            yield f"# Start it with REPLICA=0 to {self.copies + self.prefilling - 1} on GPUs of their own, those for prompts and those to decode behind a load balancer each."
+        elif self.replicas > 1:
             yield f"# replicas={self.replicas}: start it with REPLICA=0 to {self.replicas - 1} on GPUs of their own, behind a load balancer."
 
     def spare(self, plan: Plan) -> int:
-        """Instances, each with its share of those for prompts, that the GPUs are enough for; 0 where that is not asked."""
+        """How many times the GPUs are enough for these instances; 0 where that is not asked."""
         if _share(plan, "request_rate", 0) > 0:
             return 0
-        ratio = self.prefill_ratio if self.disaggregated else 0
-        return int(_whole(plan, "n_gpus", 0) // (self.gpus * (1 + ratio)))
+        return _whole(plan, "n_gpus", 0) // (self.gpus * (self.copies + self.prefilling))
 
     def notes(self, engine: str, plan: Plan) -> tuple[str, ...]:
         """Remarks for the user: what was predicted for another engine, and how long a sequence may be."""
@@ -209,6 +228,10 @@ class Deployment:
             f"{name}={plan.texts.get(name, value)}" for name, value in plan.design.items() if name not in TOLD
         ]
         return [one_line(f"# Not for the engine: {', '.join(others)}.")] if others else []
+
+
+def _instances(number: int) -> str:
+    return f"{number} instance{'s' * (number != 1)}"
 
 
 def _asked(variable: str, model: str) -> Asked:

@@ -149,7 +149,7 @@ def _remarks(d: Deployment, method: Method) -> Iterator[str]:
 
 
 def _prefill(d: Deployment) -> str:
-    return f"a chunk={d.chunk} of a prompt" if d.chunk else f"a whole prompt of {d.context} at most (chunk=0)"
+    return f"a chunk={d.chunk} of a prompt" if d.chunk else f"a whole prompt of up to {d.context} (chunk=0)"
 
 
 def _starter(plan: Plan, d: Deployment, method: Method, file: str) -> str:

@@ -102,7 +102,11 @@ def _scheduling(d: Deployment) -> Iterator[Argument]:
         )
     else:
         yield "no-enable-chunked-prefill", "", "chunk=0: prompts are processed whole"
-        yield "max-num-batched-tokens", f"{d.step_tokens}", f"a prompt of {d.context} tokens at most"
+        yield (
+            "max-num-batched-tokens",
+            f"{d.step_tokens}",
+            f"a whole prompt of up to {d.context} tokens and {decoding} that are decoded",
+        )
     yield "max-model-len", f"{d.context}", ""
     if d.block:
         yield "block-size", f"{d.block}", ""

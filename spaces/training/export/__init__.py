@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 
 from dse.problem import Problem
+from dse.spaces.plans import read_json, write_json
 from dse.study.exports import Exporter, KnownPlan
 
 from .deepspeed import write_deepspeed
 from .megatron import write_megatron
 from .models import model_row
-from .plain import read_json, write_json
 from .reading import read_megatron
 from .starting import is_started, read_deepspeed, read_started
 from .torchtitan import read_torchtitan, write_torchtitan

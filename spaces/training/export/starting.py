@@ -12,12 +12,12 @@ from typing import Any
 from dse.errors import InputError, nearest
 from dse.problem import Design, Problem
 from dse.problem.files import read_file
+from dse.spaces.plans import load_json
 from dse.study.exports import KnownPlan
 
 from .deepspeed import STAGES
 from .launch import LIMIT, Launch, read_launch
 from .names import DEEPSPEED
-from .plain import load_json
 from .shapes import given_number, predicted_format
 from .shell import UNKNOWN
 
