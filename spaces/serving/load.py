@@ -13,7 +13,7 @@ from dse.expressions.tracer import ceil, maximum, minimum, quantity, where
 
 from .kernels import Given, one, seconds_zero
 from .memory import PASS_TOKENS, cache_bytes
-from .queueing import BUSY, Load, Prompts, Queue
+from .queueing import BUSY, MOST, Load, Prompts, Queue
 from .step import Pass, forward_pass
 
 __all__ = ["Times", "decode", "prefill", "times"]
@@ -82,8 +82,11 @@ def times(g: Given, rate: Any) -> Times:
     context = g.prompt_len + 0.5 * g.output_len * (1.0 + g.output_cv * g.output_cv)
     yields = _tokens_per_step(g)
 
-    def step(sequences: Any) -> Any:
-        return decode(g, sequences, context).seconds + _draft_step(g, sequences, context)
+    small, large = (_draft_step(g, sequences, context) for sequences in (1.0, MOST))
+
+    def step(sequences: Any) -> Any:  # the draft's share is small: a line
+        drafted = small + (large - small) / (MOST - 1.0) * (sequences - 1.0)
+        return decode(g, sequences, context).seconds + drafted
 
     def shared(several: Any) -> Prompts:
         together = prefill(g, several, prompt, cached).seconds + _drafts(g, several, prompt, cached)

@@ -15,13 +15,13 @@ from dse.expressions.tracer import maximum, minimum, sqrt, where
 
 from .kernels import Given, seconds_zero
 
-__all__ = ["BUSY", "Load", "Prompts", "Queue"]
+__all__ = ["BUSY", "MOST", "Load", "Prompts", "Queue"]
 
 BUSY = 0.999
 """Most of an instance's time that requests may take before a queue has no end."""
 MOST = 2048.0
 """Sequences that no engine decodes at once more of: where the number that runs is looked for, whatever the batch may be."""
-PASSES, HALVINGS = 5, 8
+PASSES, HALVINGS = 4, 8
 """Halvings of the interval of running sequences, its logarithm with steps of their own, then itself with lines between."""
 
 

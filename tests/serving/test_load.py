@@ -269,7 +269,7 @@ def test_tokens_of_other_ranks_cost_their_exchange() -> None:
 # -- under load ----------------------------------------------------------------------------------------------
 
 
-@drawing(24)
+@drawing(16)
 @over(
     st.sampled_from(list(PLANS)),
     st.sampled_from(MODELS),
@@ -292,7 +292,7 @@ def test_more_requests_are_never_served_sooner(name: str, model: str, prompt: in
     assert t.loaded_tpot[-1] <= 1.1 * t.tpot  # a pass is affine in its prompts there
 
 
-@drawing(40)
+@drawing(20)
 @over(
     st.sampled_from(list(PLANS)),
     st.sampled_from(MODELS),

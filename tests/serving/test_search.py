@@ -12,16 +12,17 @@ from dse.study.study import search
 from tests.serving.plans import metrics, space
 from tests.training.legal_plans import restricted
 
-FEW = (1, 2, 8, 24, 64, 160, 512)
+FEW = (1, 8, 64, 160, 512)
 CASES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "dense": (
         {"model": "llama-3.1-70b", "request_rate": "2 1/s", "max_ttft": "1 s", "max_tpot": "60 ms", "prompt_cv": "1"},
-        {"hardware": ("h100-sxm", "a100-sxm-80"), "pp": (1, 2), "tp": (4, 8), "replicas": (1, 2), "weights": ("bf16", "fp8"), "kv": ("bf16", "fp8"), "batch": FEW},
+        {"hardware": "h100-sxm", "pp": 1, "tp": (4, 8), "replicas": 1, "weights": ("bf16", "fp8"), "kv": ("bf16", "fp8"),
+         "chunk": (0, 512), "disaggregated": False, "batch": FEW},
     ),
     "mixture": (
         {"model": "gpt-oss-20b", "acceptance": "0.6", "prompt_len": "2048"},
-        {"hardware": ("h100-sxm", "gb200-nvl72"), "pp": 1, "tp": (1, 2), "kv": "bf16", "draft_length": (0, 2),
-         "chunk": (0, 1024), "batch": FEW},
+        {"hardware": ("h100-sxm", "gb200-nvl72"), "pp": 1, "tp": (1, 2), "attention_dp": 1, "ep": 1, "kv": "bf16",
+         "weights": ("bf16", "fp8", "mxfp4"), "draft_length": (0, 2), "chunk": (0, 1024), "disaggregated": False, "batch": FEW},
     ),
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ def test_bounds_find_what_looking_at_every_plan_finds(name: str) -> None:
     kept = plain.kept
     assert kept is not None
     assert kept.complete
-    assert 500 < kept.seen < 50_000
+    assert 50 < kept.seen < 50_000
     assert len(plain.front) >= 2
     best = kept.objectives[kept.feasible]
     for point in plain.front:

@@ -43,7 +43,7 @@ def rises(values: Any) -> bool:
 # -- rooflines ---------------------------------------------------------------------------------------
 
 
-@drawing(30)
+@drawing(12)
 @over(
     st.sampled_from(MODELS),
     st.sampled_from(CHIPS),
@@ -85,7 +85,7 @@ def test_one_token_of_8_billion_parameters_takes_what_reading_them_takes() -> No
     assert 4.776e-3 < load.decode(fast, 1.0, 0.0).seconds < 1.6 * 4.776e-3
 
 
-@drawing(20)
+@drawing(10)
 @over(
     st.sampled_from(MODELS), st.sampled_from(CHIPS), st.sampled_from([1, 4, 8]), LENGTHS, st.integers(1, 512)
 )
@@ -167,7 +167,7 @@ def test_the_cache_is_kept_in_whole_pages() -> None:
 # -- chunks, prefixes and FLOPs -----------------------------------------------------------------------------------
 
 
-@drawing(30)
+@drawing(12)
 @over(st.sampled_from(MODELS), st.integers(512, 16_384), st.integers(2, 40), st.sampled_from([0, 100, 5000]))
 def test_chunks_do_the_attention_of_one_prefill_and_take_longer(
     model: str, prompt: int, chunks: int, past: int
@@ -203,7 +203,7 @@ def test_a_cached_prefix_is_not_computed() -> None:
     assert found[0]["decode_step"] == found[-1]["decode_step"]  # the cache is read all the same
 
 
-@drawing(20)
+@drawing(10)
 @over(st.sampled_from([*MODELS, "llama-3.1-405b", "qwen3-4b"]), LENGTHS)
 def test_a_prefill_does_the_flops_of_a_forward_pass(model: str, prompt: int) -> None:
     """But for logits, which only the last token gets, and the router, which is left out (under 1 %)."""
@@ -230,7 +230,7 @@ CASES: dict[str, dict[str, str]] = {
 }
 
 
-@drawing(8)
+@drawing(5)
 @over(st.sampled_from(list(CASES)), st.integers(0, 2**20))
 def test_the_graph_and_the_formulas_agree_and_parts_add_up(case: str, seed: int) -> None:
     problem = space(**CASES[case])
