@@ -99,7 +99,7 @@ def test_what_is_not_published_is_told_with_the_nearest() -> None:
         "nobody published figures of qwen3-14b; nearest in size: qwen3-8b; set figures to the one to take"
     )
     assert why(design("none", 16), model="phi-4", quality="perplexity") == (
-        "nobody published perplexity of quantized phi-4: set quality to any"
+        "nobody published perplexity of quantized phi-4: set quality to accuracy, perplexity or any"
     )
 
 
