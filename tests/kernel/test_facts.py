@@ -81,6 +81,22 @@ def test_greedy_fusion_leaves_six_kernels() -> None:
     assert found["time"] == pytest.approx(cost(graph, groups).total, rel=1e-12)
 
 
+def test_greedy_fusion_and_the_lower_bound_are_what_a_search_finds() -> None:
+    graph = block(4096, 4096, 14336)
+    for fuser, groups in (("pointwise", greedy(graph)), ("megakernel", one_kernel(graph))):
+        fixed = {"fuser": fuser, "hardware": "h100-sxm", "tokens": "4096", "graphs": "false"}
+        (point,) = dse.search(loaded(**fixed)).front
+        assert {name: point.design[name] for name in EDGES} == design(graph, groups)
+        assert point.objectives["time"] == pytest.approx(cost(graph, groups).total, rel=1e-3)
+
+
+def test_every_team_has_designs_for_a_prompt_of_the_users() -> None:
+    for asked in ({"tokens": "4096"}, {"tokens": "512", "prompt": "512"}, {"tokens": "1"}):
+        problem = loaded(hardware="h100-sxm", **asked)
+        best = [dse.search(problem, team=team).front[0].objectives["time"] for team in ("ml", "systems")]
+        assert best[0] > best[1]
+
+
 def test_parameters() -> None:
     found = shown(1, dict.fromkeys(EDGES, False))
     assert found["parameters"] == pytest.approx(176.16e6, rel=1e-3)
