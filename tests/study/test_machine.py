@@ -161,7 +161,12 @@ def test_the_table_has_units(measured: Callable[..., Any]) -> None:
     assert "A chip, 2 CPUs, 8 GiB" in ran.stdout
     assert "memory, copy                       2" in ran.stdout
     assert "24 GB/s" in ran.stdout
-    assert "ridge point fp32: 300 Gflop/s / 24 GB/s = 12.5 flop/B" in ran.stdout
+    words = " ".join(ran.stdout.split())
+    assert "ridge point fp32: 300 Gflop/s (2 threads) / 24 GB/s (2 threads) = 12.5 flop/B" in words
+    taken = [
+        line.split()[-2:] for line in ran.stdout.splitlines() if line.endswith(("width", "fp32", "launch"))
+    ]
+    assert taken == [["some", "bandwidth"], ["peak", "fp32"], ["some", "launch"]]
     assert "note: a remark" in ran.stdout
 
 

@@ -26,7 +26,11 @@ WORDS = {
 
 
 @click.command("measure")
-@click.option("--quick", is_flag=True, help="Smaller arrays and fewer repeats: a few seconds.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Smaller arrays and fewer repeats: some ten seconds on an idle machine, more on a busy one.",
+)
 @click.option("--out", type=FILE, help="Write a space file with this machine as the row this-machine.")
 @click.option("--space", default="kernel", show_default=True, help="The space that the file extends.")
 @click.option("--force", is_flag=True, help="With --out: write over a file that this command did not write.")
@@ -34,8 +38,8 @@ WORDS = {
 def command(*, quick: bool, out: Path | None, space: str, force: bool, as_json: bool) -> None:
     """Measure what this machine can do at most: memory bandwidth, matrix multiplication, the cost of a call.
 
-    All with NumPy, on one thread and on all that this process may use, medians of repeats. The machine should have
-    nothing else to do. At most a quarter of the available memory is taken.
+    All with NumPy, on one thread and on all that this process may use, medians of repeats. The better of both is the
+    machine's figure, and the table says which it is. The machine should have nothing else to do. At most a quarter of the available memory is taken.
 
     With --out FILE.yaml, `dse search FILE.yaml --fix hardware=this-machine` uses it.
     """
@@ -75,30 +79,34 @@ def machine_data(machine: Machine) -> dict[str, Any]:
 
 def machine_lines(machine: Machine) -> list[str]:
     """The machine as a table: a row for each quantity and number of threads."""
-    from dse.cli.text import aligned, paragraph
+    from dse.cli.text import aligned, paragraph, plural
     from dse.units import format_value, parse_unit
 
     def shown(value: float, unit: str) -> str:
         return format_value(value, parse_unit(unit), digits=4)
 
-    rows = [["quantity", "threads", "median", "least", "most", "with"]]
+    memory = machine.widest("copy", "triad")
+    used = {memory: "bandwidth", machine.launch: "launch"}
+    used |= {machine.widest(kind): f"peak {kind}" for kind in ("fp32", "fp64")}
+    rows = [["quantity", "threads", "median", "least", "most", "with", "taken as"]]
     for reading in machine.readings:
         what, unit = WORDS[reading.name]
         values = [shown(value, unit) for value in (reading.median, reading.low, reading.high)]
-        rows.append([what, str(reading.threads), *values, reading.done_with])
+        rows.append([what, str(reading.threads), *values, reading.done_with, used.get(reading, "")])
     order = {what: at for at, (what, _) in enumerate(WORDS.values())}
     rows[1:] = sorted(rows[1:], key=lambda row: (order[row[0]], int(row[1])))
     lines = [
         f"{machine.title}, {machine.cpus} CPU{'s' * (machine.cpus > 1)}, {shown(machine.memory, 'GiB')}",
         "",
-        *aligned(rows, right={1, 2, 3, 4}),
+        *(line.rstrip() for line in aligned(rows, right={1, 2, 3, 4})),
         "",
     ]
     for kind in ("fp32", "fp64"):
-        ridge = machine.best(kind) / machine.bandwidth
+        peak = machine.widest(kind)
         lines += paragraph(
-            f"ridge point {kind}: {shown(machine.best(kind), 'Gflop/s')} / {shown(machine.bandwidth, 'GB/s')}"
-            f" = {ridge:.4g} flop/B"
+            f"ridge point {kind}: {shown(peak.median, 'Gflop/s')} ({plural(peak.threads, 'thread')})"
+            f" / {shown(memory.median, 'GB/s')} ({plural(memory.threads, 'thread')})"
+            f" = {peak.median / memory.median:.4g} flop/B"
         )
     for remark in machine.remarks:
         lines += paragraph(f"note: {remark}")

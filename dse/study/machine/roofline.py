@@ -66,9 +66,15 @@ class Machine:
     readings: tuple[Reading, ...]
     remarks: tuple[str, ...]
 
+    def widest(self, *names: str) -> Reading:
+        """The reading of these quantities with the largest median, on however many threads."""
+        return max(
+            (reading for reading in self.readings if reading.name in names), key=lambda found: found.median
+        )
+
     def best(self, *names: str) -> float:
         """The largest median of these quantities, on however many threads."""
-        return max(reading.median for reading in self.readings if reading.name in names)
+        return self.widest(*names).median
 
     @property
     def bandwidth(self) -> float:
@@ -78,7 +84,12 @@ class Machine:
     @property
     def call(self) -> float:
         """Seconds of one call on one thread."""
-        return next(reading.median for reading in self.readings if reading.name == "call")
+        return self.launch.median
+
+    @property
+    def launch(self) -> Reading:
+        """One call on one thread."""
+        return next(reading for reading in self.readings if reading.name == "call")
 
 
 def tasks(*, quick: bool, threads: int, available: int, caches: int) -> tuple[Task, ...]:
@@ -104,7 +115,7 @@ def measure(
     """Measure this machine; it should be idle.
 
     Args:
-        quick: in a few seconds, with less certainty.
+        quick: in some ten seconds, with less certainty.
         timeout: seconds that one process may take.
         note: is told what is measured next.
 
