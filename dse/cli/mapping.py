@@ -22,6 +22,7 @@ __all__ = ["border_columns", "border_rows", "map_data", "map_lines", "map_rows"]
 
 _MOST_CORNERS = 12
 _TICKS = 4
+_DIGITS = 12
 
 
 def map_lines(found: LimitMap) -> list[str]:
@@ -136,12 +137,18 @@ def _borders(found: LimitMap, team: TeamLimits) -> list[str]:
 # -- data ------------------------------------------------------------------------------------------
 
 
+def _plain(value: float, axis: Axis) -> float | int:
+    """A limit in its unit, to 12 digits: the last ones of a sum such as 5.500000000000001 are its rounding."""
+    rounded = float(f"{from_base(value, axis.unit):.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) <= 2**53 else rounded
+
+
 def map_rows(found: LimitMap) -> list[dict[str, Any]]:
     """One flat row for each cell: the limits in their units, for each team whether it succeeds, and the group."""
     groups = found.groups()
     rows = []
     for at in np.ndindex(*found.teams[0].succeeds.shape):
-        limits = {a.label: from_base(a.values[n], a.unit) for a, n in zip(found.axes, at, strict=True)}
+        limits = {a.label: _plain(a.values[n], a) for a, n in zip(found.axes, at, strict=True)}
         group = next(group for group, cells in groups.items() if cells[at])
         met = {team.team: bool(team.succeeds[at]) for team in found.teams}
         rows.append({**limits, **met, "group": found.group_text(group)})
@@ -158,7 +165,7 @@ def border_rows(found: LimitMap) -> list[dict[str, Any]]:
     return [
         {
             "team": team.team,
-            **{a.label: from_base(v, a.unit) for a, v in zip(found.axes, corner.limits, strict=True)},
+            **{a.label: _plain(v, a) for a, v in zip(found.axes, corner.limits, strict=True)},
             "index": corner.index,
             **{d.name: d.plain(corner.design[d.name]) for d in found.problem.dimensions},
         }

@@ -38,6 +38,10 @@ def test_its_data_and_pictures_agree(dse: Dse, tmp_path: Path) -> None:
     borders = list(csv.DictReader(io.StringIO((folder / "borders.csv").read_text(encoding="utf-8"))))
     assert [row["team"] for row in borders].count("systems") == 2
     assert borders[0]["detector"] == "Det-S"
+    assert "24.375" in [row["max_latency [ms]"] for row in borders]
+    assert all(
+        len(text) < 15 for row in (*cells, *borders) for name, text in row.items() if name.startswith("m")
+    )
     root = ET.parse(folder / "map.svg").getroot()
     assert (root.get("role"), root.get("aria-label")) == ("img", CAMERA)
     patterns = [element.get("id") for element in root.iter() if element.tag.endswith("pattern")]
