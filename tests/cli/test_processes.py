@@ -83,7 +83,7 @@ def test_progress_on_a_terminal_only(large: Path) -> None:
     assert process.wait(timeout=60) == 0
     assert json.loads(kept.read_text(encoding="utf-8"))["status"] == "stopped"
     assert b"searching" in seen
-    assert b"designs/s" in seen
+    assert b"designs evaluated/s" in seen
 
 
 @pytest.mark.slow
