@@ -27,6 +27,7 @@ from dse.units import from_base
 
 SMALL: dict[str, dict[str, str]] = {
     "kernel-matmul": {"size": "64", "runs": "1"},
+    "serving": {"hardware": "h100-sxm"},
     "training": {"model": "llama-3.2-1b", "n_gpus": "8", "global_batch": "32", "seq_len": "4096"},
 }
 """Inputs with which a space is soon searched; the defaults where there are none."""
