@@ -14,7 +14,8 @@ from dse.evaluation.gates import broken_first, told_of
 from dse.evaluation.scalar import Scalar, evaluate_nodes
 from dse.evaluation.sentence import sentence, shown_value
 from dse.evaluation.verdict import State, Verdict, judge
-from dse.expressions import Graph, render
+from dse.expressions import Graph
+from dse.expressions.render import Writing
 from dse.problem import Constraint, Design, Problem, Rule, shown
 from dse.problem.template import Template
 from dse.units import Unit, format_value
@@ -168,6 +169,7 @@ class _Tree:
         self.measured = measured
         self.graph: Graph = problem.graph
         self.names: dict[int, str] = {}
+        self.writing = Writing(self.graph, self.names, longest=_LONGEST)
         self.kinds: dict[int, Kind] = {}
         self._values: dict[int, Scalar | _Open] = {}
         self._steps: dict[int, tuple[Step, ...]] = {}
@@ -228,11 +230,7 @@ class _Tree:
             return metric.text
         if self.problem.lets.get(name) == node and name in self.problem.let_texts:
             return self.problem.let_texts[name]
-        return (
-            alias
-            if own and alias and alias != own
-            else render(self.graph, node, self.names, longest=_LONGEST)
-        )
+        return alias if own and alias and alias != own else self.writing.text(node)
 
     def sentence(self, template: Template) -> str:
         """A ``because`` with the values of this design."""
@@ -321,7 +319,7 @@ class _Tree:
         found = self.graph[node]
         if found.op == "where":
             condition = self.value(found.args[0])
-            text = render(self.graph, found.args[0], self.names, longest=_LONGEST)
+            text = self.writing.text(found.args[0])
             if not isinstance(condition, bool):
                 return "", f"{text} is undecided"
             return self._branch(found.args[1 if condition else 2]), f"{text} is {shown(condition)}"
@@ -343,7 +341,7 @@ class _Tree:
         return branch if self.graph[node].op == "const" else f"{branch} {value}"
 
     def _branch(self, node: int) -> str:
-        return self.names.get(node) or render(self.graph, node, self.names, longest=_LONGEST)
+        return self.names.get(node) or self.writing.text(node)
 
     # -- constraints ------------------------------------------------------------------------------
 

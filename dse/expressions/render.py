@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from dse.expressions.graph import Graph, Node
 from dse.expressions.types import Flavor
 from dse.units import Dims, Unit, UnitError, dims_text, format_value, parse_quantity, parse_unit
 
-__all__ = ["format_typed", "readable_unit", "render"]
+__all__ = ["Writing", "format_typed", "readable_unit", "render"]
 
 _INFIX = {
     "or": ("or", 1), "and": ("and", 2), "lt": ("<", 4), "le": ("<=", 4), "eq": ("==", 4), "ne": ("!=", 4),
@@ -21,19 +22,48 @@ _INFIX = {
 def render(
     graph: Graph, root: int, names: Mapping[int, str] | None = None, *, longest: int | None = None
 ) -> str:
-    """The text of ``root``; a node in ``names`` (other than the root itself) is written as its name.
+    """The text of ``root``; see :class:`Writing`."""
+    return Writing(graph, names, longest=longest).text(root)
 
-    A part whose text has more than ``longest`` characters is written as ``...``: a cost function shares its parts, and
-    written out each time they are used, they may grow to any length.
+
+class Writing:
+    """Writes nodes of a graph as text, each part of them once.
+
+    A node in ``names`` (other than the one asked for) is written as its name. A part whose text has more than ``longest``
+    characters is written as ``...``: a cost function shares its parts, and written out each time they are used, they may
+    grow to any length.
     """
-    names = names or {}
-    done: dict[int, tuple[str, int]] = {}
-    for number in graph.needed((root,)):
-        name = names.get(number) if number != root else None
-        done[number] = (name, 9) if name else _write(graph, graph[number], done)
-        if longest is not None and number != root and len(done[number][0]) > longest:
-            done[number] = ("...", 9)
-    return done[root][0]
+
+    def __init__(
+        self, graph: Graph, names: Mapping[int, str] | None = None, *, longest: int | None = None
+    ) -> None:
+        self._graph, self._names, self._longest = graph, names or {}, longest
+        self._done: dict[int, tuple[str, int]] = {}
+
+    def text(self, root: int) -> str:
+        """The text of one node."""
+        self._write_below(root)
+        return _write(self._graph, self._graph[root], self._done)[0]
+
+    def _write_below(self, root: int) -> None:
+        """Writes every part of a node that is not yet written."""
+        graph, done = self._graph, self._done
+        open_ = [*graph[root].args]
+        while open_:
+            number = open_[-1]
+            if number in done:
+                open_.pop()
+                continue
+            if name := self._names.get(number):
+                done[number] = (name, 9)
+                continue
+            missing = [part for part in graph[number].args if part not in done]
+            if missing:
+                open_ += missing
+                continue
+            written = _write(graph, graph[number], done)
+            long = self._longest is not None and len(written[0]) > self._longest
+            done[number] = ("...", 9) if long else written
 
 
 def _write(graph: Graph, node: Node, done: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
@@ -106,20 +136,26 @@ def format_typed(value: object, node: Node) -> str:
 
 def readable_unit(value: float, dims: Dims) -> Unit:
     """A unit of ``dims`` in which ``value`` (base units) reads well: milliseconds, gigabytes, teraflop per second."""
-    text = dims_text(dims)
-    best = parse_unit(text)
+    best, *prefixed = _units_of(dims)
     if not dims or not value or not math.isfinite(value):
         return best
-    for prefix in "pnumkMGTPE":
-        try:
-            unit = parse_unit(prefix + text)
-        except UnitError:
-            continue
-        if unit.dims != dims:
-            continue
+    for unit in prefixed:
         size, best_size = abs(value) / float(unit.scale), abs(value) / float(best.scale)
         if (size >= 1 and (best_size < 1 or size < best_size)) or (
             size < 1 and best_size < 1 and size > best_size
         ):
             best = unit
     return best
+
+
+@lru_cache(maxsize=1024)
+def _units_of(dims: Dims) -> tuple[Unit, ...]:
+    """The unit of ``dims`` without a prefix, and those with one that are units of the same."""
+    text = dims_text(dims)
+    found = [parse_unit(text)]
+    for prefix in "pnumkMGTPE" if dims else "":
+        with suppress(UnitError):
+            unit = parse_unit(prefix + text)
+            if unit.dims == dims:
+                found.append(unit)
+    return tuple(found)

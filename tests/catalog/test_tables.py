@@ -69,7 +69,7 @@ def test_h200_computes_like_h100() -> None:
 
 def test_a_format_that_a_chip_lacks_is_zero_and_an_unknown_figure_is_missing() -> None:
     assert hardware("v100-sxm2-32").bf16 == hardware("a100-sxm-80").fp8 == hardware("h100-sxm").fp4 == 0
-    assert hardware("tpu-v5e").fp16 is None
+    assert hardware("gb300-nvl72").fp32 is None
     assert hardware("m1-max").link is None
 
 
