@@ -95,7 +95,7 @@ def test_an_interrupted_program_is_killed_and_its_trial_run_again(tmp_path: Path
     mark = tmp_path / "mark"
     script = tmp_path / "measure.sh"
     script.write_text(
-        f'if [ "$1" = 3 ] && [ ! -e {mark} ]; then touch {mark}; kill -INT {os.getpid()}; sleep 100; fi\n'
+        f'if [ "$1" = 3 ] && [ ! -e {mark} ]; then touch {mark}; kill -INT {os.getpid()}; sleep 30; fi\n'
         'echo "{\\"time\\": $1}"\n'
     )
     (tmp_path / "space.yaml").write_text(
