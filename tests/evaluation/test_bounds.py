@@ -124,7 +124,7 @@ def test_no_design_escapes_the_bounds_of_its_box(first: int, limit: int) -> None
     assert compared > 1000
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(spaces(designs=24), st.sampled_from(LIMITS), st.integers(0, 2**16))
 def test_no_design_of_a_drawn_problem_escapes(data: dict[str, Any], limit: int, seed: int) -> None:
     assert_contained(load(data), limit, seed)

@@ -175,7 +175,7 @@ def assert_same(found: Problem, outcomes: Any, at: int, verdict: Verdict) -> Non
     assert outcomes.nearness[at].item().hex() == verdict.nearness.hex()
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(spaces(designs=24))
 def test_every_node_of_a_drawn_space(data: dict[str, Any]) -> None:
     found = load(data)

@@ -36,7 +36,7 @@ def check(found: Problem) -> int:
     return sum(not facts[node].open for node in nodes)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(spaces(designs=20))
 def test_facts_of_a_drawn_space(data: dict[str, Any]) -> None:
     check(load(data))

@@ -74,7 +74,7 @@ def compute_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "_READ", frozenset())
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(spaces(designs=60))
 def test_drawn_problems(data: dict[str, Any]) -> None:
     found = load(data)

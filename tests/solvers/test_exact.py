@@ -71,7 +71,7 @@ def assert_both_right(found: Problem, team: Team) -> None:
     assert front_bytes(results[0]) == front_bytes(results[1])
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(spaces(designs=30))
 def test_drawn_problems(data: dict[str, Any]) -> None:
     found = load(data)

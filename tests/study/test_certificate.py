@@ -65,7 +65,7 @@ def sample(folder: Path, top: int = 0) -> Stated:
 # -- right ones ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", range(0, 200, 25))
+@pytest.mark.parametrize("first", range(0, 100, 25))
 def test_right_certificates_of_random_problems_pass(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + 25):
         _, claim = random_certificate(seed, tmp_path)
@@ -338,7 +338,7 @@ def recoded(file: File, number: int, to: int) -> None:
                     number -= 1
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
+@pytest.mark.parametrize("first", range(0, 60, 30))
 def test_a_wrong_reason_is_seen_just_when_it_is_wrong(tmp_path: Path, first: int) -> None:
     """With checksum and accounting made to fit."""
     seen = {True: 0, False: 0}
@@ -381,7 +381,7 @@ class Lying(Branching):
         return code
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))
 def test_a_box_closed_without_proof_is_seen_just_when_it_has_to_be_open(tmp_path: Path, first: int) -> None:
     """With everything made to fit, the front too: points that were not judged are not on it."""
     wrong = 0
