@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
+from subprocess import Popen
 
 from dse.study.metrics import Failed
-from dse.study.processes import end, ending, exchange, last_line, start
+from dse.study.processes import Answer, end, ending, exchange, last_line, start
 
 __all__ = [
     "COMPILERS",
@@ -117,18 +118,28 @@ def compiled(source: str, command: tuple[str, ...], timeout: float = _COMPILE_TI
         raise Failed(f"{name} refuses the program{_first_error(said)}")
 
 
+def _answered(process: Popen[bytes], what: str, timeout: float) -> Answer:
+    """What a process prints that is given nothing and ends by itself; ``what`` is its name for people.
+
+    Raises:
+        Failed: it took longer than ``timeout`` seconds or printed too much, and was killed.
+    """
+    try:
+        answer = exchange(process, b"", timeout)
+    finally:
+        end(process)
+    if answer.stopped:
+        raise Failed(f"{what} {answer.stopped}")
+    return answer
+
+
 def _finished(command: Sequence[str], timeout: float) -> tuple[int, str]:
     """Exit code and standard error of a compiler."""
     try:
         process = start(command, environment=dict(os.environ) | {"LC_ALL": "C"})
     except OSError as error:
         raise Failed(f"cannot run {command[0]}: {error}") from None
-    try:
-        answer = exchange(process, b"", timeout)
-    finally:
-        end(process)
-    if answer.stopped:
-        raise Failed(f"{Path(command[0]).name} {answer.stopped}")
+    answer = _answered(process, Path(command[0]).name, timeout)
     return process.returncode, answer.err.decode(errors="replace")
 
 
@@ -160,12 +171,7 @@ def run_program(program: bytes, arguments: Sequence[str], folder: Path, timeout:
         process = start([str(path), *arguments], folder=str(folder))
     except OSError as error:
         raise Failed(f"cannot run the program: {error}") from None
-    try:
-        answer = exchange(process, b"", timeout)
-    finally:
-        end(process)
-    if answer.stopped:
-        raise Failed(f"the program {answer.stopped}")
+    answer = _answered(process, "the program", timeout)
     if process.returncode:
         raise ProgramFailed(
             f"the program {ending(process.returncode)}{last_line(answer.err)}", process.returncode

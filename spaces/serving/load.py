@@ -163,7 +163,7 @@ def _draft_step(g: Given, batch: Any, context: Any) -> Any:
 
 def _drafts(g: Given, sequences: Any, tokens: Any, past: Any) -> Any:
     """Seconds of the draft model's pass, if there is one, over ``tokens`` of each sequence."""
-    seconds = forward_pass(_drafting(g), sequences, maximum(tokens, 1.0), past).seconds
+    seconds = forward_pass(_Drafting(g), sequences, maximum(tokens, 1.0), past).seconds
     return where(g.draft_length > 0.0, seconds, seconds_zero(g))
 
 
@@ -176,10 +176,6 @@ class _Drafting:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._given, name)
-
-
-def _drafting(g: Given) -> Given:
-    return _Drafting(g)
 
 
 def _transfer(g: Given) -> Any:

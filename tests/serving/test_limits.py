@@ -49,7 +49,7 @@ def test_a_draft_model_prefills_the_prompt_and_steps_with_as_many_as_run() -> No
     problem = space(model="llama-3.1-8b", acceptance="0.7")
     none, drafts = metrics(problem), metrics(problem, draft_length=3)
     g = given(problem, draft_length=3)
-    alone = load.forward_pass(load._drafting(g), 1.0, 1024.0, 0.0).seconds
+    alone = load.forward_pass(load._Drafting(g), 1.0, 1024.0, 0.0).seconds
     assert drafts["prefill_draft"] == pytest.approx(alone, rel=1e-12)
     assert drafts["ttft"] == pytest.approx(none["ttft"] + alone, rel=1e-9)
     few = load.times(given(problem, draft_length=3, batch=512.0), 1e-3)
